@@ -21,7 +21,7 @@ pub const UNHEEDED: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "where the blocks of files lie is not asked yet",
+        "where the blocks of a file are is known as of its opening, as with HBase's default",
         &["hbase.locality.inputstream.derive.enabled", "hbase.locality.inputstream.derive.cache.period"],
     ),
     (

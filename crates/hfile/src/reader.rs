@@ -11,7 +11,7 @@ use crate::{BlockCache, BloomType, Compression, Encoding, Error, Residency, Resu
 use base::SeqId;
 use bytes::Bytes;
 use cell::{KeyRef, Order};
-use fs::{FilePath, ReadAt, Volume};
+use fs::{BlockHosts, FilePart, FilePath, ReadAt, Volume};
 use std::sync::Arc;
 
 /// Which side of the split key a reference keeps (`Range` of HBase's `Reference`).
@@ -187,6 +187,16 @@ impl Reader {
     /// Number of cells in the whole file.
     pub fn entry_count(&self) -> u64 {
         self.trailer.entry_count
+    }
+
+    /// On which machines the file's blocks are, of a half those of the half; nothing where there is no telling. Follows:
+    /// `StoreFileInfo#computeHDFSBlocksDistribution`.
+    pub fn block_hosts(&self) -> BlockHosts {
+        let part = self.half.as_ref().map_or(FilePart::Whole, |half| match half.side {
+            HalfSide::Top => FilePart::SecondHalf,
+            HalfSide::Bottom => FilePart::FirstHalf,
+        });
+        self.source.file.block_hosts(part).unwrap_or_default()
     }
 
     /// Bytes of the whole file.

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use cell::CellBuffer;
 use convert::{from_proto, to_proto};
 use master::{BoxFuture, HostError, Memory, RegionHost};
-use model::status::RegionLoad;
+use model::status::{Locality, RegionLoad};
 use model::{Durability, Mutation, RegionInfo, Scan, ServerName, TableDescriptor};
 use parking_lot::{Mutex, RwLock};
 use proto::methods::Method;
@@ -476,6 +476,11 @@ fn region_load(load: &pb::RegionLoad) -> RegionLoad {
         read_requests: load.read_requests_count.unwrap_or_default(),
         write_requests: load.write_requests_count.unwrap_or_default(),
         last_major_compaction_ms: load.last_major_compaction_ts.unwrap_or_default(),
+        locality: Locality {
+            total_bytes: load.blocks_total_weight(),
+            local_bytes: load.blocks_local_weight(),
+            local_ssd_bytes: load.blocks_local_with_ssd_weight(),
+        },
         ..RegionLoad::default()
     }
 }

@@ -18,6 +18,41 @@ pub enum CompactionState {
     MajorAndMinor,
 }
 
+/// How much of some files lies on the machine of their server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Locality {
+    /// Bytes of the files of which is known where they are.
+    pub total_bytes: u64,
+    /// Of these, bytes that are on the server's machine,
+    pub local_bytes: u64,
+    /// and bytes that are on an SSD there.
+    pub local_ssd_bytes: u64,
+}
+
+impl Locality {
+    /// The part that is on the server's machine, 0 to 1; 0 where nothing is known. Follows: `HDFSBlocksDistribution#getBlockLocalityIndex`.
+    pub fn part(&self) -> f32 {
+        Locality::part_of(self.local_bytes, self.total_bytes)
+    }
+
+    /// The part that is on an SSD there.
+    pub fn ssd_part(&self) -> f32 {
+        Locality::part_of(self.local_ssd_bytes, self.total_bytes)
+    }
+
+    fn part_of(bytes: u64, all: u64) -> f32 {
+        if all == 0 { 0.0 } else { bytes as f32 / all as f32 }
+    }
+}
+
+impl std::ops::AddAssign for Locality {
+    fn add_assign(&mut self, other: Locality) {
+        self.total_bytes = self.total_bytes.saturating_add(other.total_bytes);
+        self.local_bytes = self.local_bytes.saturating_add(other.local_bytes);
+        self.local_ssd_bytes = self.local_ssd_bytes.saturating_add(other.local_ssd_bytes);
+    }
+}
+
 /// What one open region holds and does. Counts are since it opened.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RegionLoad {
@@ -67,6 +102,8 @@ pub struct RegionLoad {
     pub last_major_compaction_ms: u64,
     /// Its compactions.
     pub compaction: CompactionState,
+    /// Where the blocks of its store files are.
+    pub locality: Locality,
 }
 
 /// A size in a unit, as HBase reports sizes: what is there at all is at least one. Follows: `HRegionServer#roundSize`.
@@ -105,6 +142,8 @@ pub struct LoadTotals {
     pub filtered_reads: u64,
     /// Writes.
     pub writes: u64,
+    /// Where the blocks of store files are.
+    pub locality: Locality,
 }
 
 impl LoadTotals {
@@ -122,6 +161,7 @@ impl LoadTotals {
         self.reads += load.read_requests;
         self.filtered_reads += load.filtered_read_requests;
         self.writes += load.write_requests;
+        self.locality += load.locality;
     }
 
     /// Over all of `loads`.
@@ -149,6 +189,15 @@ impl LoadTotals {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_files_of_which_nothing_is_known_no_part_is_local() {
+        let mut all = Locality::default();
+        assert_eq!((all.part(), all.ssd_part()), (0.0, 0.0));
+        all += Locality { total_bytes: 8, local_bytes: 4, local_ssd_bytes: 2 };
+        all += Locality { total_bytes: 8, local_bytes: 0, local_ssd_bytes: 0 };
+        assert_eq!((all.part(), all.ssd_part()), (0.25, 0.125));
+    }
 
     #[test]
     fn what_is_there_is_at_least_one_unit() {

@@ -5,6 +5,7 @@ use crate::mob::MobStats;
 use crate::store::Store;
 use crate::store_file::StoreFile;
 use base::{Adder, SeqId};
+use fs::BlockHosts;
 use hfile::BlockReads;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -235,6 +236,8 @@ pub struct RegionStats {
     pub oldest_edit_ms: Option<i64>,
     /// When its files were created.
     pub file_times: FileTimes,
+    /// On which machines the blocks of its files are. Follows: `HRegion#getHDFSBlocksDistribution`.
+    pub block_hosts: BlockHosts,
 }
 
 /// Up to where what the log has is in files.
@@ -315,6 +318,7 @@ pub(crate) fn of_region(core: &RegionCore) -> RegionStats {
             own.reference_files += usize::from(file.is_reference());
             stats.file_readers += readers_of(file);
             own.files_bytes += file.len_bytes();
+            stats.block_hosts.add(&file.block_hosts);
             own.files_uncompressed_bytes += file.reader.uncompressed_bytes();
             stats.index_bytes += file.reader.index_bytes();
             stats.bloom_bytes += file.reader.bloom_bytes();

@@ -7,7 +7,7 @@ use base::{ReadPoint, SeqId};
 use bytes::Bytes;
 use cell::KeyRef;
 use cell::print::Binary;
-use fs::{DirEntry, FilePath, Volume};
+use fs::{BlockHosts, DirEntry, FilePath, Volume};
 use hfile::{BlockCache, Dictionary, Half, HalfSide, Reader, ReaderContext};
 use model::RegionInfo;
 use proto::{Message, magic, pb};
@@ -29,6 +29,8 @@ pub struct StoreFile {
     pub max_seq_id: SeqId,
     /// Whether it came by bulk load.
     pub is_bulk_loaded: bool,
+    /// Where its blocks were when it was opened, of a reference those of its half. Follows: `StoreFileInfo#getHDFSBlockDistribution`.
+    pub block_hosts: BlockHosts,
     /// Set once when it was replaced by a compaction: the file is then archived as soon as nobody reads it.
     replaced: AtomicBool,
     /// Whether it was read into the cache as its family wants, or that was given up.
@@ -106,6 +108,7 @@ impl StoreFile {
         Ok(StoreFile {
             name: name.to_owned(),
             parsed,
+            block_hosts: reader.block_hosts(),
             reader,
             max_seq_id,
             is_bulk_loaded,

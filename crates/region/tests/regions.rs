@@ -761,6 +761,46 @@ fn work_directories_of_splits_and_merges_are_no_families() {
     assert_eq!(manifest.families.len(), 1);
 }
 
+/// The halves of a split parent count by half, links as what they lead to. Follows: `HRegion#getHDFSBlocksDistribution`,
+/// `StoreFileInfo#computeHDFSBlocksDistribution`.
+#[test]
+fn a_region_knows_on_which_machines_its_files_are() {
+    let server = Server::new(NOW);
+    let region = server.table([family("f")]);
+    assert_eq!(region.stats().block_hosts.total_bytes(), 0);
+    server.volume.place_blocks("data/", &[("near", true), ("far", false)]);
+    write(&region, &[put("r1", "f", "q", 5, "low"), put("r9", "f", "q", 5, "high")]);
+    flush(&region);
+    let (hosts, bytes) = (region.stats().block_hosts, region.stats().files_bytes);
+    assert!(bytes > 0);
+    assert_eq!(hosts.total_bytes(), bytes, "once, however many copies there are");
+    assert_eq!((hosts.on("near").bytes, hosts.on("near").ssd_bytes), (bytes, bytes));
+    assert_eq!((hosts.on("far").bytes, hosts.on("far").ssd_bytes), (bytes, 0));
+    assert_eq!(server.volume.block_questions(), 0, "it is known when a file is open");
+
+    region.close(CloseMode::Flush).expect("closed");
+    let (parent, table) = (region.info().clone(), region.table().clone());
+    let half = |start: &'static str, end: &'static str, id: u64| {
+        RegionInfo::new(table_name(), Bytes::from(start), Bytes::from(end), parent.region_id + id)
+    };
+    let (low, high) = (half("", "r5", 1), half("r5", "", 1));
+    split::write_daughters(&server.env, &parent, &table, [&low, &high]).expect("split");
+    let of = |info: &RegionInfo| {
+        let region = server.open(info, &table).expect("opened");
+        let hosts = region.stats().block_hosts;
+        region.close(CloseMode::Flush).expect("closed");
+        hosts
+    };
+    assert_eq!((of(&low).on("near").bytes, of(&high).on("near").bytes), (bytes / 2, bytes - bytes / 2));
+    // The names say the same to who has nothing open.
+    for info in [&low, &high] {
+        assert_eq!(rootdir::store_file::block_hosts(&*server.env.volume, info, b"f").expect("looked"), of(info));
+    }
+    server.volume.place_blocks("archive/", &[("old", false)]);
+    rootdir::archive_region_dir(&*server.env.volume, &rootdir::region_dir(&parent)).expect("archived");
+    assert_eq!((of(&low).on("old").bytes, of(&low).on("near").bytes), (bytes / 2, 0));
+}
+
 /// `HRegionFileSystem#splitStoreFile` links a file that is of one half alone: no compaction follows, and what a delete in it hides stays hidden.
 #[test]
 fn a_file_on_one_side_of_a_split_is_linked_and_its_deletes_go_on_hiding() {

@@ -3,8 +3,9 @@
 use crate::endpoints;
 use crate::server::RegionServer;
 use bytes::Bytes;
+use fs::BlockHosts;
 use model::Endpoint;
-use model::status::RegionLoad;
+use model::status::{Locality, RegionLoad};
 use region::Region;
 use std::sync::atomic::Ordering;
 
@@ -114,5 +115,12 @@ pub(crate) fn region_load(server: &RegionServer, region: &Region) -> RegionLoad 
             .collect(),
         last_major_compaction_ms: u64::try_from(stats.last_major_compaction_ms).unwrap_or_default(),
         compaction: server.maintenance.compaction_state(region.info().encoded_name()),
+        locality: locality(server, &stats.block_hosts),
     }
+}
+
+/// How much of what lies there is on this server's machine. Follows: `HDFSBlocksDistribution#getBlocksLocalWeight`.
+fn locality(server: &RegionServer, blocks: &BlockHosts) -> Locality {
+    let here = blocks.here_on(&server.env.server_name.host);
+    Locality { total_bytes: blocks.total_bytes(), local_bytes: here.bytes, local_ssd_bytes: here.ssd_bytes }
 }

@@ -87,6 +87,21 @@ impl Display for Count {
     }
 }
 
+/// A part of a whole: `0`, `0.747`, `1`; a dash where the whole is nothing.
+pub struct Part(pub u64, pub u64);
+
+impl Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Part(part, whole) = *self;
+        match whole {
+            0 => f.write_char('-'),
+            _ if part == 0 || part == whole => write!(f, "{}", part / whole),
+            // Cut off, so that 1 is all of it.
+            _ => write!(f, "{:.3}", (part as f64 / whole as f64 * 1000.0).floor() / 1000.0),
+        }
+    }
+}
+
 /// A rate: `0`, `0.4`, `12.5`, `1,204`.
 pub struct Rate(pub f64);
 

@@ -71,7 +71,7 @@ pub fn region_load(load: &RegionLoad) -> pb::RegionLoad {
         total_static_index_size_kb: kib(load.index_size_bytes),
         total_static_bloom_size_kb: kib(load.bloom_size_bytes),
         complete_sequence_id: Some(load.complete_sequence_id),
-        data_locality: Some(1.0),
+        data_locality: Some(load.locality.part()),
         last_major_compaction_ts: Some(load.last_major_compaction_ms),
         store_complete_sequence_id: load
             .store_complete_sequence_ids
@@ -82,12 +82,11 @@ pub fn region_load(load: &RegionLoad) -> pb::RegionLoad {
         store_ref_count: Some(i32::try_from(load.store_references).unwrap_or(i32::MAX)),
         max_compacted_store_file_ref_count: Some(i32::try_from(load.max_compacted_file_references).unwrap_or(i32::MAX)),
         compaction_state: Some(compaction_state(load.compaction) as i32),
-        // All blocks are on this server's volume.
-        blocks_local_weight: Some(load.store_file_size_bytes),
-        blocks_total_weight: Some(load.store_file_size_bytes),
-        // Nobody knows which of them are on which kind of disk, nor how much of a region is in the cache.
-        data_locality_for_ssd: Some(0.0),
-        blocks_local_with_ssd_weight: Some(0),
+        blocks_local_weight: Some(load.locality.local_bytes),
+        blocks_total_weight: Some(load.locality.total_bytes),
+        data_locality_for_ssd: Some(load.locality.ssd_part()),
+        blocks_local_with_ssd_weight: Some(load.locality.local_ssd_bytes),
+        // Nobody knows how much of a region is in the cache.
         current_region_cached_ratio: Some(0.0),
     }
 }

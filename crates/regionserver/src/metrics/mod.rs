@@ -12,11 +12,11 @@ use base::Adder;
 use base::metrics::{IO, IPC, MEMORY, REGION_SERVER, REGIONS, Registry, Sink, TABLES, USERS, WAL};
 use hfile::FileReads;
 use model::TableName;
-use model::status::{CompactionState, LoadTotals};
+use model::status::{CompactionState, LoadTotals, Locality};
 use proto::pb;
 use region::{FileTimes, Region, RegionStats};
 use scheduler::LaneName;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -74,16 +74,36 @@ fn server_numbers(sink: &mut Sink, server: &RegionServer, status: &crate::Server
     let read_bytes = server.env.cache.file_bytes();
     sink.gauge("totalBytesRead", read_bytes);
     if !server.env.volume.capabilities().remote {
-        sink.gauge("localBytesRead", read_bytes)
-            .real("percentFilesLocal", 100.0)
-            .real("percentFilesLocalPrimaryRegions", 100.0);
+        sink.gauge("localBytesRead", read_bytes);
     }
+    localities(sink, server, status);
     cache::collect(sink, &server.env.cache);
     stores::collect(sink, stats);
     sink.gauge("filteredReadRequestCount", totals.filtered_reads)
         .gauge("blockedRequestCount", sum(|stats| stats.blocked_requests))
         .gauge("checkMutatePassedCount", sum(|stats| stats.checks_passed))
         .gauge("checkMutateFailedCount", sum(|stats| stats.checks_failed));
+}
+
+/// Which part of the files' blocks is on this machine. Follows: `MetricsRegionServerWrapperImpl#getPercentFileLocal`.
+fn localities(sink: &mut Sink, server: &RegionServer, status: &crate::ServerStatus) {
+    let replicas: HashSet<Arc<str>> = server
+        .regions()
+        .iter()
+        .map(|region| region.info())
+        .filter(|info| info.replica_id > 0)
+        .map(|info| info.encoded_name().clone())
+        .collect();
+    let (mut primary, mut secondary) = (Locality::default(), Locality::default());
+    for load in &status.regions {
+        if replicas.contains(&load.encoded_name) { secondary += load.locality } else { primary += load.locality }
+    }
+    let mut all = primary;
+    all += secondary;
+    let percent = |locality: Locality| f64::from(locality.part() * 100.0);
+    sink.real("percentFilesLocal", percent(all))
+        .real("percentFilesLocalPrimaryRegions", percent(primary))
+        .real("percentFilesLocalSecondaryRegions", percent(secondary));
 }
 
 /// How often the server was asked, and when the files of its regions were made.

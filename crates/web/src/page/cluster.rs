@@ -1,7 +1,7 @@
 //! The status page of a master whose region servers are other processes.
 
 use super::{PageRequest, frame, lists};
-use crate::markup::{Bytes, Count, Markup, Moment, Rate, Span};
+use crate::markup::{Bytes, Count, Markup, Moment, Part, Rate, Span};
 use crate::page::Face;
 use crate::rates::RequestRates;
 use crate::status::{Cluster, Server, Status};
@@ -63,6 +63,7 @@ fn servers(page: &mut Markup, status: &Status, cluster: &Cluster) {
             "n Regions",
             "n Store files",
             "n Size",
+            "n Locality",
             "n Memstores",
             "n Reads",
             "n Writes",
@@ -89,6 +90,7 @@ fn one_server(page: &mut Markup, server: &Server) {
     frame::number(page, Count(server.load.regions));
     frame::number(page, Count(server.load.store_files));
     frame::number(page, Bytes(server.load.store_file_bytes));
+    frame::number(page, Part(server.load.locality.local_bytes, server.load.locality.total_bytes));
     frame::number(page, Bytes(server.load.memstore_bytes));
     frame::number(page, Count(server.load.reads));
     frame::number(page, Count(server.load.writes));
@@ -125,7 +127,7 @@ mod tests {
     use crate::page::{Order, RegionList};
     use crate::status::{Balance, InTransition};
     use model::ServerName;
-    use model::status::LoadTotals;
+    use model::status::{LoadTotals, Locality};
 
     #[test]
     fn a_cluster_shows_its_servers_its_procedures_and_its_balancer() {
@@ -133,7 +135,11 @@ mod tests {
         let server = |host: &str, is_draining| Server {
             name: name(host),
             is_draining,
-            load: LoadTotals { regions: 7, ..LoadTotals::default() },
+            load: LoadTotals {
+                regions: 7,
+                locality: Locality { total_bytes: 400, local_bytes: 299, local_ssd_bytes: 0 },
+                ..LoadTotals::default()
+            },
             memory_bytes: (1 << 20, 1 << 30),
         };
         let cluster = Cluster {
@@ -155,9 +161,16 @@ mod tests {
             serving: true,
         };
         let page = super::super::draw(&status, &RequestRates::default(), &request);
-        for expected in
-            ["one,16020,1", "two&lt;b&gt;", "draining", "three,16020,1", "OPENING", "3 of 5 moves", "1 min 0 s ago"]
-        {
+        for expected in [
+            "one,16020,1",
+            "two&lt;b&gt;",
+            "draining",
+            "three,16020,1",
+            "OPENING",
+            "3 of 5 moves",
+            "1 min 0 s ago",
+            ">0.747<",
+        ] {
             assert!(page.contains(expected), "{expected}: {page}");
         }
         assert!(page.contains("TransitRegionStateProcedure") && page.contains("<dd>on</dd>"));

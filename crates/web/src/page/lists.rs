@@ -1,7 +1,7 @@
 //! The lists of the page: problems, regions in transition, tables, regions. Each is bounded.
 
 use super::frame::number;
-use crate::markup::{Bytes, Count, Markup, Moment, Span};
+use crate::markup::{Bytes, Count, Markup, Moment, Part, Span};
 use crate::query;
 use crate::status::{Region, Status};
 use cell::print::Binary;
@@ -235,6 +235,7 @@ pub fn regions(page: &mut Markup, status: &Status, list: &RegionList<'_>) {
     page.raw("<th>Table<th>Start key<th>End key<th class=n>Stores");
     list.heading(page, "<th class=n>", "Store files", Order::Files);
     list.heading(page, "<th class=n>", "Size", Order::Size);
+    page.raw("<th class=n>Locality<th class=n>On SSD");
     list.heading(page, "<th class=n>", "Memstore", Order::Memstore);
     list.heading(page, "<th class=n>", "Reads", Order::Reads);
     list.heading(page, "<th class=n>", "Writes", Order::Writes);
@@ -255,6 +256,8 @@ fn row(page: &mut Markup, Region { info, load }: &Region) {
     number(page, Count(u64::from(load.stores)));
     number(page, Count(u64::from(load.store_files)));
     number(page, Bytes(load.store_file_size_bytes));
+    number(page, Part(load.locality.local_bytes, load.locality.total_bytes));
+    number(page, Part(load.locality.local_ssd_bytes, load.locality.total_bytes));
     number(page, Bytes(load.memstore_size_bytes));
     number(page, Count(load.read_requests));
     number(page, Count(load.write_requests));

@@ -11,7 +11,7 @@ use base::ManualClock;
 use base::metrics::{IPC, MASTER, REGION_SERVER, Registry, Sample, Unit, WAL};
 use bytes::Bytes;
 use key_statistics::{Grid, History, KeySampler, Kind, Measure};
-use model::status::RegionLoad;
+use model::status::{Locality, RegionLoad};
 use model::{RegionInfo, ServerName, TableName};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -50,6 +50,7 @@ impl StatusSource for Fake {
                 store_files: 3,
                 store_file_size_bytes: 1000,
                 read_requests: 7,
+                locality: Locality { total_bytes: 1000, local_bytes: 250, local_ssd_bytes: 1000 },
                 ..RegionLoad::default()
             };
             Region { info, load }
