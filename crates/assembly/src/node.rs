@@ -6,7 +6,7 @@ use crate::server::{self, ServerParts};
 use base::{Clock, Config, Ledger, Rng};
 use fs::Volume;
 use hfile::SecondLevel;
-use master::{Caller, HostError, Inherited, Master, MasterEnv, Observer, RecoveredAtStart, StartError};
+use master::{Caller, HostError, Inherited, Master, MasterEnv, Observer, OneRack, RecoveredAtStart, StartError};
 use model::{RegionInfo, ServerName};
 use parking_lot::Mutex;
 use region::CloseMode;
@@ -184,6 +184,8 @@ impl<S: Syncer> Node<S> {
             inherited: Inherited::default(),
             log_splitter: Arc::new(RecoveredAtStart),
             observer: parts.observer,
+            // There is one server.
+            racks: Arc::new(OneRack),
             cluster_id: cluster_id.clone(),
             server_name: parts.master_name,
             info_port: parts.info_port,

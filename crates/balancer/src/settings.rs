@@ -52,6 +52,17 @@ weights! {
         "What it weighs with the balancer that servers have different amounts of store files.";
 }
 
+/// Whether it matters where files are.
+pub const USE_LOCALITY: Setting<bool> = Setting {
+    key: "hbase.master.balancer.uselocality",
+    default: true,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "Whether the balancer asks the file system on which machines the files of regions are, and goes by it \
+          (hbase.master.balancer.stochastic.localityCost, .rackLocalityCost).",
+};
+
 /// The part of all regions that one plan may move.
 pub const MAX_MOVE_PART: Setting<f64> = Setting {
     key: "hbase.master.balancer.stochastic.maxMovePercent",
@@ -201,6 +212,8 @@ pub struct BalancerSettings {
     pub algorithm: Algorithm,
     /// The weights of costs.
     pub multipliers: Multipliers,
+    /// Whether it is asked where files are.
+    pub use_locality: bool,
     /// The mean cost from which on something is done.
     pub min_cost: f32,
     /// Tries at most,
@@ -233,6 +246,7 @@ impl BalancerSettings {
                 by_function: multipliers(config),
                 max_move_part: config.get(&MAX_MOVE_PART) as f32,
             },
+            use_locality: config.get(&USE_LOCALITY),
             min_cost: config.get(&MIN_COST_NEED_BALANCE) as f32,
             max_steps: config.get(&MAX_STEPS),
             steps_per_region: config.get(&STEPS_PER_REGION),
@@ -259,6 +273,7 @@ pub const ALL: &[&dyn SettingRow] = &[
     &WRITE_REQUEST_COST,
     &MEMSTORE_SIZE_COST,
     &STORE_FILE_SIZE_COST,
+    &USE_LOCALITY,
     &MAX_MOVE_PART,
     &MIN_COST_NEED_BALANCE,
     &MAX_STEPS,

@@ -6,6 +6,7 @@ use crate::lease::Lease;
 use crate::logs::{DeadLogs, Splitter, server_of_directory};
 use crate::orders::OrderIds;
 use crate::port::LeaderPort;
+use crate::racks::Racks;
 use crate::remote::Means;
 use crate::roll::Roll;
 use crate::settings;
@@ -211,6 +212,7 @@ impl Leader {
             inherited,
             log_splitter: Arc::new(Splitter(Arc::new(logs))),
             observer: Arc::new(Nodes { znodes: parts.znodes.clone(), next: parts.observer.clone() }),
+            racks: Arc::new(Racks::from_config(&parts.config)),
             cluster_id,
             server_name: parts.name.clone(),
             info_port: parts.info_port,

@@ -20,6 +20,7 @@ mod link;
 mod logs;
 mod orders;
 mod port;
+mod racks;
 mod remote;
 mod roll;
 mod rows;

@@ -1,6 +1,6 @@
 //! Settings of a master that leads region servers of other processes, under HBase's keys.
 
-use base::{Setting, SettingRow};
+use base::{Setting, SettingRow, TextSetting};
 
 /// Servers to wait for at the start.
 pub const MIN_TO_START: Setting<u32> = Setting {
@@ -72,6 +72,46 @@ pub const MAX_SPLITTERS: Setting<u32> = Setting {
     doc: "WAL files of dead servers that `basalt master` has one region server split at the same time.",
 };
 
+/// Racks by a program.
+pub const SCRIPT_MAPPING: &str = "org.apache.hadoop.net.ScriptBasedMapping";
+/// Racks by a file.
+pub const TABLE_MAPPING: &str = "org.apache.hadoop.net.TableMapping";
+
+/// How racks are found out.
+pub const RACK_DETERMINER: TextSetting = TextSetting::any(
+    "hbase.util.ip.to.rack.determiner",
+    SCRIPT_MAPPING,
+    "How `basalt master` learns in which racks the machines of region servers stand, by Hadoop's class: \
+     org.apache.hadoop.net.ScriptBasedMapping (net.topology.script.file.name) or org.apache.hadoop.net.TableMapping \
+     (net.topology.table.file.name). The balancer goes by it.",
+);
+
+/// The program.
+pub const RACK_SCRIPT: TextSetting = TextSetting::any(
+    "net.topology.script.file.name",
+    "none",
+    "A program that is called with the addresses of machines and prints a rack for each, as Hadoop has it; once for each machine. Without \
+     it all are in /default-rack.",
+);
+
+/// Addresses for one call.
+pub const RACK_SCRIPT_ARGS: Setting<u32> = Setting {
+    key: "net.topology.script.number.args",
+    default: 100,
+    min: 1,
+    max: 100_000,
+    unit: "count",
+    doc: "Addresses that one call of net.topology.script.file.name gets at most.",
+};
+
+/// The file.
+pub const RACK_TABLE: TextSetting = TextSetting::any(
+    "net.topology.table.file.name",
+    "none",
+    "A file with the address of a machine and its rack in each line, as Hadoop has it, where hbase.util.ip.to.rack.determiner says so. What is \
+     not in it is in /default-rack.",
+);
+
 /// Every row.
 pub const ALL: &[&dyn SettingRow] = &[
     &BACKUP,
@@ -81,4 +121,8 @@ pub const ALL: &[&dyn SettingRow] = &[
     &MAX_CLOCK_SKEW_MS,
     &SERVER_RPC_TIMEOUT_MS,
     &MAX_SPLITTERS,
+    &RACK_DETERMINER,
+    &RACK_SCRIPT,
+    &RACK_SCRIPT_ARGS,
+    &RACK_TABLE,
 ];

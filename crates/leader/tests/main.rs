@@ -4,4 +4,5 @@
 mod cluster;
 mod common;
 mod groups;
+mod locality;
 mod quotas;

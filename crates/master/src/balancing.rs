@@ -11,6 +11,7 @@
 use crate::cluster::{Cluster, RegionNode, RegionState, TableState};
 use crate::files::off_worker;
 use crate::groups::{self, Misplaced, group_of};
+use crate::locality::{self, Places};
 use crate::master::Master;
 use crate::procedure::Caller;
 use crate::procedure::region::transit::{self, Transition};
@@ -35,8 +36,6 @@ use tokio::task::JoinSet;
 
 /// All tables together. Follows: `HConstants#ENSEMBLE_TABLE_NAME`.
 const ENSEMBLE: &str = "hbase:ensemble";
-/// Machines of which nobody says where they stand. Follows: `NetworkTopology#DEFAULT_RACK`.
-const DEFAULT_RACK: &str = "/default-rack";
 /// Tables whose costs are shown at most. Follows: `MetricsStochasticBalancerSourceImpl`, which keeps as many costs.
 const MOST_TABLES_SHOWN: usize = 77;
 const MIB: u64 = 1 << 20;
@@ -242,9 +241,9 @@ impl Input {
         is_part: impl Fn(&TableName, &Cluster) -> bool,
     ) -> Input {
         let numbers: HashMap<&ServerName, usize> = servers.iter().enumerate().map(|(n, name)| (name, n)).collect();
-        let rack: Arc<str> = DEFAULT_RACK.into();
-        let entries: Vec<ServerEntry> =
-            servers.iter().map(|name| ServerEntry { host: (*name.host).into(), rack: rack.clone() }).collect();
+        let (localities, places) = (&master.localities, Places::new(&servers, &master.server_name));
+        let entry = |name: &ServerName| ServerEntry { host: (*name.host).into(), rack: localities.rack(&name.host) };
+        let entries: Vec<ServerEntry> = servers.iter().map(entry).collect();
         let new_part = |name: String| {
             let snapshot = Snapshot { servers: entries.clone(), ..Snapshot::default() };
             Part { name, snapshot, infos: Vec::new() }
@@ -268,6 +267,7 @@ impl Input {
                     table: number,
                     created_ms: node.info.region_id,
                     costs: loads.get(node.info.encoded_name()).map(LoadHistory::costs).unwrap_or_default(),
+                    localities: localities.parts(node.info.encoded_name(), &places),
                     ..RegionEntry::default()
                 });
                 part.infos.push(node.info.clone());
@@ -353,6 +353,7 @@ async fn run_some(master: &Arc<Master>, request: pb::BalanceRequest, group: Opti
         return response;
     }
     master.balancer.remember_loads(master);
+    locality::refresh_soon(master).await;
     let settings = master.settings().balance;
     let inputs = Input::all(master, group);
     let misplaced = misplaced(master, group);

@@ -4,7 +4,7 @@ use crate::cluster::{RegionNode, RegionState, TableState};
 use crate::master::Master;
 use crate::procedure::region_locks;
 use crate::resolved::MasterSettings;
-use crate::{Result, balancing, cleaner, hbck, janitor, normalizer, quotas, snapshots};
+use crate::{Result, balancing, cleaner, hbck, janitor, locality, normalizer, quotas, snapshots};
 use base::TimestampMs;
 use model::RegionInfo;
 use quota::space::ChoreTimes;
@@ -83,6 +83,7 @@ pub(crate) fn start(master: &Arc<Master>) {
         |settings| settings.balancer_status_period,
         |master| async move { master.balancer.remember_loads(&master) },
     );
+    chore(master, |settings| settings.balancer_status_period, |master| async move { locality::refresh(&master).await });
     chore(master, |settings| settings.normalizer.period, |master| async move { normalizer::request_all(&master) });
     normalizer::start(master);
     if master.quotas.is_enabled() {

@@ -16,6 +16,11 @@ impl Files {
         Files { volume }
     }
 
+    /// [`fs::Capabilities::names_hosts`].
+    pub fn names_hosts(&self) -> bool {
+        self.volume.capabilities().names_hosts
+    }
+
     /// Runs `work` on the blocking pool, from now on; the future waits for it.
     pub fn run<T: Send + 'static>(
         &self,

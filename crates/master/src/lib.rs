@@ -37,6 +37,7 @@ pub mod hbck;
 mod host;
 mod janitor;
 mod lifetime;
+mod locality;
 mod locks;
 mod master;
 mod master_store;
@@ -69,6 +70,7 @@ pub use host::{
     BoxFuture, Inherited, LogSplitter, Memory, Observer, PeerNodes, RecoveredAtStart, RegionHost, ServerLogs,
     Unobserved,
 };
+pub use locality::{DEFAULT_RACK, OneRack, RackMapping};
 pub use master::{Master, MasterEnv};
 pub use master_store::StoreError;
 pub use peers::PeersError;

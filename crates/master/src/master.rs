@@ -13,6 +13,7 @@ use crate::groups::RegionServerGroups;
 use crate::hbck::HbckChore;
 use crate::host::{Inherited, LogSplitter, Observer, RegionHost};
 use crate::lifetime::Lifetime;
+use crate::locality::{Localities, RackMapping};
 use crate::namespaces::Namespaces;
 use crate::normalizer::Normalizer;
 use crate::peers::Peers;
@@ -47,6 +48,8 @@ pub struct MasterEnv {
     pub log_splitter: Arc<dyn LogSplitter>,
     /// Told of changes.
     pub observer: Arc<dyn Observer>,
+    /// Says where machines stand.
+    pub racks: Arc<dyn RackMapping>,
     /// From [`rootdir::root::prepare`].
     pub cluster_id: String,
     /// The master's own name.
@@ -76,6 +79,7 @@ pub struct Master {
     pub(crate) groups: Arc<RegionServerGroups>,
     pub(crate) normalizer: Arc<Normalizer>,
     pub(crate) balancer: Balancer,
+    pub(crate) localities: Localities,
     /// Whether there is to be a table hbase:slowlog.
     pub(crate) keeps_slow_log: bool,
     /// Held by a run of the catalog janitor.

@@ -13,6 +13,7 @@ use crate::groups::RegionServerGroups;
 use crate::hbck::HbckChore;
 use crate::host::{Inherited, RegionHost};
 use crate::lifetime::Lifetime;
+use crate::locality::Localities;
 use crate::locks::{LockSet, Locks};
 use crate::master::{Master, MasterEnv};
 use crate::master_store::{self, StoreError};
@@ -214,6 +215,7 @@ fn assemble(
         groups,
         normalizer: Arc::default(),
         balancer: Balancer::new(&env.config, &*env.clock),
+        localities: Localities::new(env.racks),
         keeps_slow_log: env.config.get(&rpc::settings::SLOW_LOG_TABLE),
         janitor: tokio::sync::Mutex::new(()),
         catalog_report: parking_lot::Mutex::default(),

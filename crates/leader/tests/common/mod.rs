@@ -118,6 +118,11 @@ impl Place {
 
     /// Starts a region server; it takes regions when the master has heard of it.
     pub async fn region_server(&self) -> ServerProcess {
+        self.region_server_on(Ipv4Addr::LOCALHOST).await
+    }
+
+    /// The same on a machine of its own: 127.0.0.2, say.
+    pub async fn region_server_on(&self, machine: Ipv4Addr) -> ServerProcess {
         let tree = self.tree.another_session();
         let coordinator: Arc<dyn Coordinator> = Arc::new(tree.clone());
         let nodes = ClusterNodes::new(coordinator, "/hbase");
@@ -126,10 +131,11 @@ impl Place {
         let ledger = regionserver::ledger(&self.config, MEMORY_BUDGET_BYTES, u64::MAX);
         let limits = rpc::Limits::from_config(&self.config);
         let handler = Arc::new(RegionServerPort(services.clone()));
-        let server = rpc::Server::bind(anywhere(), handler, self.clock.clone(), limits).expect("bound");
+        let server =
+            rpc::Server::bind(SocketAddr::from((machine, 0)), handler, self.clock.clone(), limits).expect("bound");
         let config = self.config.clone();
         let candidate = Candidate {
-            host: Some("127.0.0.1".into()),
+            host: Some(machine.to_string()),
             port: server.local_addr().port(),
             start_code: self.start_code(),
             version: None,

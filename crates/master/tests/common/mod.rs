@@ -3,14 +3,14 @@
 
 use basalt_master::cluster::{NamespaceConfiguration, RegionState, TableState};
 use basalt_master::{
-    BoxFuture, Caller, HostError, Inherited, LogSplitter, Master, MasterEnv, Observer, PeerNodes, RegionHost,
+    BoxFuture, Caller, HostError, Inherited, LogSplitter, Master, MasterEnv, Observer, OneRack, PeerNodes, RegionHost,
     ServerLogs, StartError, meta,
 };
 use base::{Config, ManualClock, Rng, SeqId};
 use bytes::Bytes;
 use cell::{CellBuffer, CellSpec, CellType};
 use fs::{Appender, DirEntry, FilePath, MemVolume, ReadAt, Volume};
-use model::status::RegionLoad;
+use model::status::{Locality, RegionLoad};
 use model::{FamilyDescriptor, Mutation, RegionInfo, Scan, ServerName, TableDescriptor, TableName};
 use parking_lot::Mutex;
 use proto::Message;
@@ -95,6 +95,9 @@ impl Volume for MachineVolume {
     fn capabilities(&self) -> fs::Capabilities {
         self.memory.capabilities()
     }
+    fn hints(&self) -> Option<&dyn fs::VolumeHints> {
+        Some(self)
+    }
     fn temporary_name(&self, name: &str) -> String {
         self.memory.temporary_name(name)
     }
@@ -116,6 +119,12 @@ impl Volume for MachineVolume {
     }
     fn sync_dir(&self, path: &FilePath) -> fs::Result<()> {
         self.call(path, |memory| memory.sync_dir(path))
+    }
+}
+
+impl fs::VolumeHints for MachineVolume {
+    fn block_hosts(&self, path: &FilePath, part: fs::FilePart) -> fs::Result<Option<fs::BlockHosts>> {
+        fs::VolumeHints::block_hosts(&self.memory, path, part)
     }
 }
 
@@ -225,6 +234,8 @@ pub struct FakeHost {
     pub lenient: bool,
     /// How long a sync of the log takes.
     pub sync_ms: AtomicU64,
+    /// What it reports of where the files of each of its regions are.
+    pub locality: Mutex<Locality>,
 }
 
 impl FakeHost {
@@ -369,6 +380,7 @@ impl RegionHost for FakeHost {
             coprocessors: vec!["MultiRowMutationEndpoint"],
             read_requests: 7,
             write_requests: 5,
+            locality: *self.locality.lock(),
             ..RegionLoad::default()
         };
         open.values().map(|(info, _)| load(info)).collect()
@@ -485,6 +497,8 @@ pub struct Life {
 pub const EVER: i64 = i64::MAX;
 /// Setting of a host that opens regions without a directory.
 pub const LENIENT: &str = "test.lenient";
+/// Setting of hosts that are machines of their own: `host0` and so on.
+pub const APART: &str = "test.apart";
 /// Setting of a host whose log takes so long to sync.
 pub const SYNC_MS: &str = "test.sync.ms";
 
@@ -523,8 +537,13 @@ pub async fn start_after(
         broken: Mutex::default(),
         flushed: Mutex::default(),
         log_entries: AtomicI64::new(0),
-        server: server_name(number, 1),
+        server: if config.is_set(APART) {
+            ServerName::new(&format!("host{number}"), 16020, 1)
+        } else {
+            server_name(number, 1)
+        },
         lenient: config.is_set(LENIENT),
+        locality: Mutex::default(),
         sync_ms: AtomicU64::new(config.text(SYNC_MS).map_or(0, |text| text.parse().expect("a number"))),
     };
     let hosts: Vec<Arc<FakeHost>> = (0..servers).map(|number| Arc::new(host(number))).collect();
@@ -538,6 +557,7 @@ pub async fn start_after(
         inherited,
         log_splitter: splitter.clone(),
         observer: notes.clone(),
+        racks: Arc::new(OneRack),
         cluster_id,
         server_name: ServerName::new("localhost", 16000, 1_795_220_000_000),
         info_port: Some(16010),
@@ -577,6 +597,7 @@ impl Life {
             broken: Mutex::default(),
             flushed: Mutex::default(),
             log_entries: AtomicI64::new(0),
+            locality: Mutex::default(),
             server: server_name(number, life),
             lenient: false,
             sync_ms: AtomicU64::new(0),
