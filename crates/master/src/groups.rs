@@ -258,11 +258,11 @@ fn reconcile(master: &Master, kept: Vec<Group>) -> Groups {
         groups = groups.without_table(&table);
     }
     let of_default = groups.get(rsgroup::DEFAULT).map(|group| group.tables.clone()).unwrap_or_default();
-    for table in of_default.difference(&settled).cloned() {
-        let without = groups.without_table(&table);
-        let group = group_of(&without, &table, &cluster).name.clone();
+    for table in of_default.difference(&settled) {
+        let without = groups.without_table(table);
+        let group = group_of(&without, table, &cluster).name.clone();
         if group != rsgroup::DEFAULT {
-            groups = without.with_table(&table, &group);
+            groups = without.with_table(table, &group);
         }
     }
     groups

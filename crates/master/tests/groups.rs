@@ -139,7 +139,7 @@ fn where_is(life: &Life, name: &str) -> BTreeSet<u16> {
         assert_eq!(state, Some(RegionState::Open), "{}", info.name_string());
         let server = at(life, info).expect("open somewhere");
         let having = life.hosts.iter().filter(|host| host.open.lock().contains_key(&**info.encoded_name()));
-        assert_eq!(having.map(|host| host.server.clone()).collect::<Vec<_>>(), [server.clone()]);
+        assert_eq!(having.map(|host| &host.server).collect::<Vec<_>>(), [&server]);
         server.port - 16020
     };
     regions.iter().map(place).collect()
