@@ -4,7 +4,8 @@
 //! Always true:
 //!  1. One look at a time, away from the workers, [`PIECE`] regions a turn; a run of the balancer waits for it for [`WAIT_AT_MOST`] at most and
 //!     goes by what is known then.
-//!  2. What is known of a region stays until something newer is: a file system that does not answer makes nothing unknown.
+//!  2. What is known of a region stays until something newer is: a file system that does not answer makes nothing unknown. A region that cannot
+//!     be looked at keeps no other from it: it comes last from then on.
 //!  3. Nothing is looked at where no plan could differ by it: on a volume that names no machines, with all servers on one, or without weight.
 //!
 //! Servers report how much of a region is on their own machine, and no more: so the master looks for itself. Follows: `RegionLocationFinder`,
@@ -31,6 +32,8 @@ const PIECE: usize = 64;
 const WAIT_AT_MOST: Duration = Duration::from_secs(20);
 /// What is older is looked at again: half of the time for which HBase believes it, after which that looks at all.
 const STALE_US: u64 = 2 * 60 * 60 * 1_000_000;
+/// So many failures one after the other are the file system's, and it is left alone until the next look.
+const FAILURES_AT_MOST: usize = 3;
 /// A report that differs by less tells nothing. Follows: `RegionLocationFinder#EPSILON`.
 const EPSILON: f32 = 0.0001;
 
@@ -67,6 +70,8 @@ struct Blocks {
     names: HashSet<Arc<str>>,
     /// By encoded name.
     regions: HashMap<Arc<str>, Known>,
+    /// Those that could not be looked at last time.
+    failed: HashSet<Arc<str>>,
 }
 
 struct Known {
@@ -125,6 +130,7 @@ impl Blocks {
         };
         let hosts = found.hosts().map(|(host, bytes)| (shared(host), bytes.bytes)).collect();
         let known = Known { hosts, total_bytes: found.total_bytes(), looked_us, reported };
+        self.failed.remove(name);
         self.regions.insert(Arc::clone(name), known);
     }
 
@@ -197,23 +203,22 @@ pub(crate) async fn refresh(master: &Arc<Master>) {
         *localities.blocks.lock() = Blocks::default();
         return;
     }
-    let mut wanted = due(master);
-    while !wanted.is_empty() && !master.is_stopping() {
+    let (mut wanted, mut in_a_row) = (due(master), 0);
+    while !wanted.is_empty() && in_a_row < FAILURES_AT_MOST && !master.is_stopping() {
         let piece = wanted.split_off(wanted.len().saturating_sub(PIECE));
         let looked_us = master.clock.monotonic_us();
-        let look = master.files.run(move |volume| Ok(look(volume, piece)));
-        let Ok((found, error)) = look.await else { return };
-        {
-            let mut blocks = localities.blocks.lock();
-            for (wanted, hosts) in found {
-                blocks.note(wanted.info.encoded_name(), &hosts, looked_us, wanted.reported);
-            }
+        let look = master.files.run(move |volume| Ok(look(volume, piece, in_a_row)));
+        let Ok(looks) = look.await else { return };
+        in_a_row = looks.in_a_row;
+        if let Some((name, error)) = looks.failed.last() {
+            let regions = looks.failed.len();
+            tracing::warn!(region = %name, regions, %error, "cannot learn where the files of regions are; the balancer goes by what it knew, and looks again later");
         }
-        if let Some(error) = error {
-            let left = wanted.len();
-            tracing::warn!(%error, left, "cannot learn where the files of regions are; the balancer goes by what is known, and looks again later");
-            return;
+        let mut blocks = localities.blocks.lock();
+        for (wanted, hosts) in looks.found {
+            blocks.note(wanted.info.encoded_name(), &hosts, looked_us, wanted.reported);
         }
+        blocks.failed.extend(looks.failed.into_iter().map(|(name, _)| name));
     }
 }
 
@@ -242,17 +247,20 @@ fn due(master: &Master) -> Vec<Wanted> {
     }
     let now_us = master.clock.monotonic_us();
     let (cluster, mut blocks) = (master.cluster.read(), master.localities.blocks.lock());
-    blocks.regions.retain(|name, _| cluster.region(name).is_some_and(|node| node.is_live()));
+    let is_there = |name: &Arc<str>| cluster.region(name).is_some_and(|node| node.is_live());
+    blocks.regions.retain(|name, _| is_there(name));
+    blocks.failed.retain(is_there);
     let mut wanted = Vec::new();
     for node in cluster.regions().filter(|node| node.is_live() && node.state == RegionState::Open) {
         let name = node.info.encoded_name();
         let told = reported.remove(name);
         let turn = match blocks.regions.get(name) {
-            None => (2, 0),
-            Some(known) if has_changed(known.reported.as_ref(), told.as_ref()) => (1, 0),
-            Some(known) if now_us.saturating_sub(known.looked_us) >= STALE_US => (0, u64::MAX - known.looked_us),
+            None => (3, 0),
+            Some(known) if has_changed(known.reported.as_ref(), told.as_ref()) => (2, 0),
+            Some(known) if now_us.saturating_sub(known.looked_us) >= STALE_US => (1, u64::MAX - known.looked_us),
             Some(_) => continue,
         };
+        let turn = if blocks.failed.contains(name) { (0, 0) } else { turn };
         let Some(table) = cluster.descriptor(&node.info.table) else { continue };
         wanted.push((turn, Wanted { info: node.info.clone(), table, reported: told }));
     }
@@ -270,20 +278,41 @@ fn has_changed(before: Option<&Reported>, now: Option<&Reported>) -> bool {
     }
 }
 
-/// Looks at regions up to the first error.
-fn look(volume: &dyn Volume, wanted: Vec<Wanted>) -> (Vec<(Wanted, BlockHosts)>, Option<fs::Error>) {
-    let mut found = Vec::with_capacity(wanted.len());
+/// What came of some looks.
+struct Looks {
+    found: Vec<(Wanted, BlockHosts)>,
+    failed: Vec<(Arc<str>, fs::Error)>,
+    /// Failures since the last region that could be looked at.
+    in_a_row: usize,
+}
+
+/// Looks at regions until too many have failed one after the other, `in_a_row` of them before.
+fn look(volume: &dyn Volume, wanted: Vec<Wanted>, in_a_row: usize) -> Looks {
+    let mut looks = Looks { found: Vec::with_capacity(wanted.len()), failed: Vec::new(), in_a_row };
     for wanted in wanted.into_iter().rev() {
-        let mut all = BlockHosts::default();
-        for family in wanted.table.families.keys() {
-            match rootdir::store_file::block_hosts(volume, &wanted.info, family) {
-                Ok(hosts) => all.add(&hosts),
-                Err(error) => return (found, Some(error)),
+        match hosts_of(volume, &wanted) {
+            Ok(hosts) => {
+                looks.found.push((wanted, hosts));
+                looks.in_a_row = 0;
+            }
+            Err(error) => {
+                looks.failed.push((Arc::clone(wanted.info.encoded_name()), error));
+                looks.in_a_row += 1;
+                if looks.in_a_row >= FAILURES_AT_MOST {
+                    break;
+                }
             }
         }
-        found.push((wanted, all));
     }
-    (found, None)
+    looks
+}
+
+fn hosts_of(volume: &dyn Volume, wanted: &Wanted) -> fs::Result<BlockHosts> {
+    let mut all = BlockHosts::default();
+    for family in wanted.table.families.keys() {
+        all.add(&rootdir::store_file::block_hosts(volume, &wanted.info, family)?);
+    }
+    Ok(all)
 }
 
 #[cfg(test)]

@@ -170,3 +170,23 @@ async fn what_was_known_counts_while_the_file_system_says_nothing() {
     balance(&c).await;
     assert_eq!(c.life.memory.block_questions(), asked + 6, "it is tried again");
 }
+
+#[tokio::test]
+async fn regions_that_cannot_be_looked_at_keep_no_others_from_it() {
+    let c = cluster(&[]).await;
+    let wanted = place_files(&c.life);
+    let bad: Vec<&String> = wanted.keys().take(4).collect();
+    for region in &bad {
+        let path_contains = Some(format!("data/default/t/{region}"));
+        let kind = FaultKind::Io;
+        c.life.memory.inject(Fault { op: Some(Op::List), path_contains, nth: 1, kind, forever: true });
+    }
+    // Three that fail in a row may end a look; those come last the next time.
+    for _ in 0..3 {
+        balance(&c).await;
+    }
+    let places = places(&c.life);
+    for (region, home) in wanted.iter().filter(|(region, _)| !bad.contains(region)) {
+        assert_eq!(places[region], *home, "{region}");
+    }
+}
