@@ -13,7 +13,7 @@ use crate::procedure::server::crash;
 use crate::start::{meta_descriptor, read_meta};
 use crate::{HostError, Result};
 use model::region_info::META_ENCODED_NAME;
-use model::{RegionInfo, ServerName, TableDescriptor};
+use model::{RegionInfo, ServerName, TableDescriptor, TableName};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -113,7 +113,10 @@ impl MetaPlace {
         }
         let host = match living {
             Some(host) => host,
-            None => master.servers.choose(None, self.avoid.as_ref(), |_| 0)?,
+            None => {
+                let among = master.groups.servers_for(&TableName::meta(), &master.cluster.read(), &master.servers);
+                master.servers.choose_among(among.as_ref(), None, self.avoid.as_ref(), |_| 0)?
+            }
         };
         let server = host.server_name();
         self.last = Some(server.clone());
