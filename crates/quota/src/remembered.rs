@@ -6,7 +6,7 @@
 use crate::throttles::Limiters;
 use model::TableName;
 use std::cell::RefCell;
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -65,9 +65,7 @@ impl Version {
 }
 
 fn place(user: &str, table: &TableName) -> usize {
-    let mut hasher = rustc_hash::FxBuildHasher.build_hasher();
-    (user, table.as_str()).hash(&mut hasher);
-    hasher.finish() as usize % PLACES
+    rustc_hash::FxBuildHasher.hash_one((user, table.as_str())) as usize % PLACES
 }
 
 #[cfg(test)]
