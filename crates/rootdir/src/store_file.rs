@@ -180,13 +180,13 @@ mod tests {
         volume.put_file(&dir.join("not-a-store-file"), &[0; 1000]);
         let home = |table: &TableName| table_dir(table).join(parent).join("f").join(hex);
         let reference = pb::Reference { splitkey: Default::default(), range: pb::reference::Range::Bottom as i32 };
-        volume.put_file(&dir.join(&format!("{hex}.{parent}")), &magic::encode(&reference));
+        volume.put_file(&dir.join(format!("{hex}.{parent}")), &magic::encode(&reference));
         volume.put_file(&home(&table), &[0; 7]);
         let other = TableName::parse("o").expect("legal");
-        volume.put_file(&dir.join(&link_name(&other, parent, hex)), &[]);
+        volume.put_file(&dir.join(link_name(&other, parent, hex)), &[]);
         volume.put_file(&archive_dir(&home(&other)), &[0; 100]);
         // Where a link leads to is gone.
-        volume.put_file(&dir.join(&link_name(&other, parent, &hex.replace('0', "1"))), &[]);
+        volume.put_file(&dir.join(link_name(&other, parent, &hex.replace('0', "1"))), &[]);
         volume.place_blocks("data/", &[("near", true)]);
         volume.place_blocks("archive/", &[("far", false)]);
         let found = block_hosts(&volume, &info, b"f").expect("looked");
