@@ -102,37 +102,6 @@ async fn a_dead_data_node_costs_a_server_no_row() {
     expect_rows(&tester, &region, 300).await;
 }
 
-/// A server on the machine of the DataNodes has all of its files there, one that goes by another name none: as HBase goes by host names alone.
-/// Those of the DataNodes are 127.0.0.1 where `cargo xtask cluster` starts them.
-#[tokio::test]
-async fn a_server_on_hdfs_says_which_part_of_its_files_is_on_its_machine() {
-    let Some(root) = root("locality") else { return };
-    let table = model::TableName::parse("t").expect("a name");
-    for (name, part) in [("127.0.0.1", 1.0), ("localhost", 0.0)] {
-        let server = Server::start(&root, &[&format!("hbase.unsafe.regionserver.hostname={name}")]);
-        let tester = Tester::connect(&server).await;
-        let connection = crate::metrics::connect(&server);
-        let admin = connection.admin();
-        if part > 0.0 {
-            tester.create_table("t", &[]).await;
-            let region = tester.regions("t").await.remove(0);
-            put_rows(&tester, &region, 0..100).await;
-            admin.flush(&table).await.expect("flushed");
-        }
-        let bean = "/jmx?qry=Hadoop:service=HBase,name=RegionServer,sub=Server";
-        let json: serde_json::Value = serde_json::from_str(&crate::metrics::page(&server, bean)).expect("JSON");
-        let percent = |name: &str| json["beans"][0][name].as_f64().unwrap_or_else(|| panic!("{name}: {json}"));
-        let place = admin.regions(&table).await.expect("its place").remove(0);
-        let load = admin.region_metrics(&place.server, Some(&table)).await.expect("told").remove(0);
-        assert!(load.blocks_total_weight() > 0, "HDFS tells: {load:?}");
-        assert_eq!(load.data_locality(), part as f32, "{load:?}");
-        assert_eq!(percent("percentFilesLocal"), 100.0 * part);
-        assert_eq!(percent("percentFilesLocalPrimaryRegions"), 100.0 * part);
-        assert_eq!(percent("percentFilesLocalSecondaryRegions"), 0.0, "there are no read replicas");
-        server.kill();
-    }
-}
-
 /// Two servers would take each other's files.
 #[tokio::test]
 async fn a_root_directory_on_hdfs_has_one_server() {

@@ -75,15 +75,16 @@ fn a_file_says_on_which_machines_its_blocks_are() {
     assert!(volume.capabilities().names_hosts);
     let open = volume.open(&name).expect("opened");
     for (part, bytes) in
-        [(FilePart::Whole, len_bytes), (FilePart::FirstHalf, 2 << 20), (FilePart::SecondHalf, len_bytes - (1 << 20))]
+        [(FilePart::Whole, len_bytes), (FilePart::FirstHalf, len_bytes / 2), (FilePart::SecondHalf, len_bytes / 2)]
     {
         let hosts = volume.block_hosts(&name, part).expect("asked").expect("HDFS tells");
         assert_eq!(open.block_hosts(part), Some(hosts.clone()));
-        assert_eq!(hosts.total_bytes(), bytes, "{part:?}");
+        // How many blocks it has is the cluster's to say.
+        assert!((bytes..=len_bytes).contains(&hosts.total_bytes()), "{part:?}: {hosts:?}");
         let on: Vec<(&str, HostBytes)> = hosts.hosts().collect();
         println!("{part:?}: {on:?}");
-        assert!(!on.is_empty() && on.iter().all(|(host, on)| !host.is_empty() && on.bytes <= bytes), "{on:?}");
-        assert!(on.iter().map(|(_, on)| on.bytes).sum::<u64>() >= bytes, "each is somewhere: {on:?}");
+        assert!(!on.is_empty() && on.iter().all(|(host, on)| !host.is_empty() && on.bytes <= len_bytes), "{on:?}");
+        assert!(on.iter().map(|(_, on)| on.bytes).sum::<u64>() >= hosts.total_bytes(), "each is somewhere: {on:?}");
     }
     let error = volume.block_hosts(&path("none"), FilePart::Whole).expect_err("there is no such file");
     assert!(error.is_not_found(), "{error}");
