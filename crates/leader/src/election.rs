@@ -32,7 +32,7 @@ pub async fn wait_for_active(
 ) -> Result<(), SessionOver> {
     let (path, _) = znodes.master_node(master, None);
     if coordinator.value(&path).await?.is_none() {
-        tracing::info!("{master} is started as a backup master; it waits until another is active");
+        tracing::info!("{master} was started in backup mode and waits until another master is active");
         coordinator.value_other_than(&path, None).await?;
     }
     Ok(())

@@ -1,5 +1,5 @@
 //! What a master has beside `master` when its region servers are other processes: it is elected, lets servers in, hears their reports, sends
-//! them its orders, learns of their deaths from the coordination nodes, and has their logs split.
+//! them its orders, learns of their deaths from the coordination nodes, has their logs split, and knows in which racks they stand.
 //!
 //! Always true:
 //!  1. Nothing on the volume and no server is touched before the node `master` is this process's, nor when the lease on it has run out.
@@ -10,7 +10,7 @@
 //!  4. A dead server's logs are out of its reach before the first of them is read.
 //!
 //! Must not know: sockets that listen, signals, how a region server is made. Follows: `ServerManager`, `RegionServerTracker`,
-//! `RSProcedureDispatcher`, `MasterRpcServices`, `ActiveMasterManager`, `SplitWALManager`.
+//! `RSProcedureDispatcher`, `MasterRpcServices`, `ActiveMasterManager`, `SplitWALManager`, `RackManager`.
 
 mod election;
 mod files;

@@ -41,13 +41,17 @@ impl Racks {
             settings::TABLE_MAPPING => match file(settings::RACK_TABLE.key) {
                 Some(file) => Racks::Table(file),
                 None => {
-                    tracing::warn!("{} names no file: all machines are in {DEFAULT_RACK}", settings::RACK_TABLE.key);
+                    tracing::warn!(
+                        "{} is not set: all hosts are taken to be in {DEFAULT_RACK}; set it to a file that has the address of a host and its rack \
+                         in each line, and restart the master",
+                        settings::RACK_TABLE.key
+                    );
                     Racks::One
                 }
             },
             other => {
                 tracing::warn!(
-                    "{} is {other}, which is not known: all machines are in {DEFAULT_RACK}; known are {} and {}",
+                    "{} is {other}, which is not supported: all hosts are taken to be in {DEFAULT_RACK}; supported are {} and {}",
                     settings::RACK_DETERMINER.key,
                     settings::SCRIPT_MAPPING,
                     settings::TABLE_MAPPING
@@ -98,7 +102,7 @@ async fn address(host: String) -> String {
 async fn from_script(file: &str, addresses: &[String]) -> Option<Vec<String>> {
     let failed = |what: String| {
         tracing::warn!(
-            "{file}, which {} names, did not say in which racks {} stand: {what}; it is asked again when the balancer looks again",
+            "the topology script {file} ({}) failed for {}: {what}; it is called again before the next run of the balancer",
             settings::RACK_SCRIPT.key,
             addresses.join(", ")
         );
@@ -133,7 +137,11 @@ async fn from_table(file: String) -> HashMap<String, String> {
     match read.unwrap_or_else(|panic| Err(std::io::Error::other(panic))) {
         Ok(text) => table(&name, &text),
         Err(error) => {
-            tracing::warn!(%error, "cannot read {name}, which {} names: all machines are in {DEFAULT_RACK}", settings::RACK_TABLE.key);
+            tracing::warn!(
+                %error,
+                "cannot read the topology table {name} ({}): all hosts are taken to be in {DEFAULT_RACK}; make it readable and restart the master",
+                settings::RACK_TABLE.key
+            );
             HashMap::new()
         }
     }
@@ -148,7 +156,9 @@ fn table(name: &str, text: &str) -> HashMap<String, String> {
         let mut words = line.split_ascii_whitespace();
         match (words.next(), words.next(), words.next()) {
             (Some(address), Some(rack), None) => _ = racks.insert(address.to_owned(), rack.to_owned()),
-            _ => tracing::warn!("{name} line {number} does not have an address and a rack: it is passed over"),
+            _ => tracing::warn!(
+                "{name}, line {number}: expected the address of a host and its rack, and nothing else; the line is ignored"
+            ),
         }
     }
     racks

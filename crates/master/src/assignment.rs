@@ -342,7 +342,8 @@ impl Assignment {
         }
         let among = self.groups.servers_for(&info.table, &cluster, &self.servers);
         if among.as_ref().is_some_and(BTreeSet::is_empty) {
-            tracing::warn!(region = %info.name_string(), "no region server of its group is online: the region waits for one");
+            tracing::warn!(region = %info.name_string(), "no region server of the table's RSGroup is online: the region is FAILED_OPEN until one starts, or the table is moved to another group \
+                 (move_tables_rsgroup)");
             return Ok(None);
         }
         let load = |server: &ServerName| cluster.regions_on(server);

@@ -26,8 +26,9 @@ use cell::{CellBuffer, CellSpec, CellType};
 use model::{FamilyDescriptor, Mutation, MutationKind, RegionInfo, Scan, ServerName, TableDescriptor, TableName};
 use parking_lot::RwLock;
 use proto::{Message, magic, pb};
-use rsgroup::{Address, Group, Groups, Moved, Refusal};
+use rsgroup::{Address, Group, Groups, Moved, Refusal, RowChanges};
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::task::JoinSet;
@@ -150,14 +151,20 @@ impl Known {
 
 /// The group that a coordination node holds, without its prefix. One that cannot be read is told of: hbase:rsgroup counts.
 fn of_node(value: &Bytes) -> Option<Group> {
-    let message = magic::decode::<pb::RsGroupInfo>(value)?.map_err(|error| error.to_string());
-    match message.and_then(|message| Group::from_proto(&message).map_err(|error| error.to_string())) {
-        Ok(group) => Some(group),
-        Err(error) => {
-            tracing::warn!("a node of a group of region servers is left out until hbase:rsgroup is read: {error}");
-            None
-        }
-    }
+    let group = read_group(magic::decode(value)?);
+    group
+        .inspect_err(|error| {
+            tracing::warn!(
+                "cannot read a znode below rsgroup, its group is ignored until hbase:rsgroup is read: {error}"
+            )
+        })
+        .ok()
+}
+
+/// A group as znodes and hbase:rsgroup hold it.
+fn read_group(message: std::result::Result<pb::RsGroupInfo, impl Display>) -> std::result::Result<Group, String> {
+    let message = message.map_err(|error| error.to_string())?;
+    Group::from_proto(&message).map_err(|error| error.to_string())
 }
 
 fn addresses(names: &[ServerName]) -> BTreeSet<Address> {
@@ -225,13 +232,12 @@ pub(crate) async fn bring_up(master: &Arc<Master>) -> Result<()> {
         master.catalog.stamp_after(newest_hidden_stamp(&*host, name).await? + 1);
         let cells = host.scan(name, Scan { cache_blocks: true, ..Scan::default() }).await?;
         for cell in cells.iter_from(0).filter(|cell| cell.qualifier() == rsgroup::COLUMN.1.as_bytes()) {
-            let message = pb::RsGroupInfo::decode(cell.value()).map_err(|error| error.to_string());
-            match message.and_then(|message| Group::from_proto(&message).map_err(|error| error.to_string())) {
+            match read_group(pb::RsGroupInfo::decode(cell.value())) {
                 Ok(group) => kept.push(group),
                 Err(error) => {
                     let row = cell::print::to_string_binary(cell.row());
                     tracing::error!(
-                        "the row {row} of hbase:rsgroup is no group of region servers, and left out: {error}"
+                        "cannot read the row {row} of hbase:rsgroup, its group is ignored; mend or delete the row and restart the master: {error}"
                     );
                 }
             }
@@ -279,9 +285,9 @@ pub(crate) async fn change<T>(
     let _one_at_a_time = master.groups.changing.lock().await;
     let before = must_be_known(master)?;
     let (after, moved) = change(&before, &servers_of(master))?;
-    write(master, &before, &after).await?;
-    let gone: Vec<String> = before.rows_after(&after).deleted;
-    tell_observer(master, &gone, &after);
+    let rows = before.rows_after(&after);
+    write(master, &rows).await?;
+    tell_observer(master, &rows.deleted, &after);
     let online = addresses(&master.servers.names());
     let groups = Arc::new(after.with_online(&online));
     *master.groups.known.write() = Some(Known { groups, online, is_read: true });
@@ -298,30 +304,25 @@ pub(crate) fn must_be_known(master: &Master) -> Result<Arc<Groups>> {
     known.ok_or_else(|| MasterError::new(ErrorKind::PleaseHold, "hbase:rsgroup is not read yet"))
 }
 
-async fn write(master: &Arc<Master>, before: &Groups, after: &Groups) -> Result<()> {
+async fn write(master: &Arc<Master>, rows: &RowChanges) -> Result<()> {
     let not_open = || HostError::Failed(format!("no region of {} is open", table()));
     let region = master.tables.live_regions(&table()).pop().ok_or_else(not_open)?;
-    let rows = before.rows_after(after);
     let (family, qualifier) = (rsgroup::COLUMN.0.as_bytes(), rsgroup::COLUMN.1.as_bytes());
-    let mutation = |name: &str, kind: MutationKind, spec: &dyn Fn(&mut CellBuffer)| {
+    let mutation = |kind: MutationKind, spec: CellSpec<'_>| {
         let mut cells = CellBuffer::new();
-        spec(&mut cells);
-        Mutation::new(kind, Bytes::copy_from_slice(name.as_bytes()), cells.into_block())
+        cells.push_spec(&spec, SeqId(0));
+        Mutation::new(kind, Bytes::copy_from_slice(spec.row), cells.into_block())
     };
     let (stamp, delete_stamp) = (master.catalog.stamp().0, master.catalog.delete_stamp().0);
-    let cell =
-        |row: &str, of_type: CellType, qualifier: &[u8], timestamp: i64, value: &[u8], cells: &mut CellBuffer| {
-            let (row, type_code) = (row.as_bytes(), of_type.code());
-            cells.push_spec(&CellSpec { row, family, qualifier, timestamp, type_code, value, tags: &[] }, SeqId(0));
-        };
     let puts = rows.put.iter().map(|(name, message)| {
-        let value = message.encode_to_vec();
-        mutation(name, MutationKind::Put, &|cells| cell(name, CellType::Put, qualifier, stamp, &value, cells))
+        let (row, type_code, value) = (name.as_bytes(), CellType::Put.code(), message.encode_to_vec());
+        let spec = CellSpec { row, family, qualifier, timestamp: stamp, type_code, value: &value, tags: &[] };
+        mutation(MutationKind::Put, spec)
     });
     let deletes = rows.deleted.iter().map(|name| {
-        mutation(name, MutationKind::Delete, &|cells| {
-            cell(name, CellType::DeleteFamily, &[], delete_stamp, &[], cells);
-        })
+        let (row, type_code) = (name.as_bytes(), CellType::DeleteFamily.code());
+        let spec = CellSpec { row, family, qualifier: &[], timestamp: delete_stamp, type_code, value: &[], tags: &[] };
+        mutation(MutationKind::Delete, spec)
     });
     let name = region.encoded_name();
     Ok(master.assignment.host_of(name)?.mutate(name, puts.chain(deletes).collect()).await?)

@@ -208,11 +208,25 @@ pub(crate) async fn refresh(master: &Arc<Master>) {
         let piece = wanted.split_off(wanted.len().saturating_sub(PIECE));
         let looked_us = master.clock.monotonic_us();
         let look = master.files.run(move |volume| Ok(look(volume, piece, in_a_row)));
-        let Ok(looks) = look.await else { return };
+        let looks = match look.await {
+            Ok(looks) => looks,
+            Err(error) => {
+                if !error.is_stopped() {
+                    tracing::error!(%error, "getting the block locations of regions failed inside; the balancer uses the locality that it knew before");
+                }
+                return;
+            }
+        };
         in_a_row = looks.in_a_row;
         if let Some((name, error)) = looks.failed.last() {
             let regions = looks.failed.len();
-            tracing::warn!(region = %name, regions, %error, "cannot learn where the files of regions are; the balancer goes by what it knew, and looks again later");
+            tracing::warn!(
+                region = %name,
+                regions,
+                %error,
+                "cannot get the block locations of regions from the NameNode: the balancer uses the locality that it knew before, and asks again \
+                 before its next run"
+            );
         }
         let mut blocks = localities.blocks.lock();
         for (wanted, hosts) in looks.found {

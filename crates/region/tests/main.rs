@@ -28,6 +28,7 @@ mod same_files;
 mod scenarios;
 mod semantics;
 mod snapshots;
+mod splits;
 mod stripes;
 mod threads;
 mod ticks;

@@ -53,7 +53,7 @@ impl Cluster {
 async fn a_cluster_of_our_own_outlives_its_servers_and_masters() {
     let Some(lab) = Lab::open("own") else { return };
     let backup = lab.basalt_with("master-2", "master", &["--backup"]);
-    until("a backup is never the first", async || backup.said().contains("waits until another is active")).await;
+    until("a backup is never the first", async || backup.said().contains("waits until another master is active")).await;
     let active = lab.basalt("master-1", "master");
     until("a master is active", async || active.said().contains("is the active master")).await;
     let (first, second) = (lab.basalt("server-1", "regionserver"), lab.basalt("server-2", "regionserver"));

@@ -103,7 +103,12 @@ pub(super) fn move_region(
         };
         // HBase closes it and opens it again in its group.
         if among.as_ref().is_some_and(|among| !among.contains(&destination)) {
-            tracing::info!(region = %info.name_string(), %destination, "a move goes to a server of another group: the region stays");
+            tracing::info!(
+                region = %info.name_string(),
+                %destination,
+                "the region is not moved: its destination is not in the table's RSGroup; move the table (move_tables_rsgroup) or the server \
+                 (move_servers_rsgroup) first"
+            );
             return Ok(pb::MoveRegionResponse {});
         }
         must_be(&master, &info, &[RegionState::Open])?;
