@@ -562,7 +562,7 @@ impl Shard {
     }
 }
 
-#[cfg(all(test, shuttle))]
+#[cfg(all(test, feature = "shuttle"))]
 mod schedules {
     use super::*;
     use base::sync::{explore, thread};

@@ -1,5 +1,4 @@
 //! Inserts, reads and the keeping of spare memory under many schedules; see `base::sync`. Run by `cargo xtask schedules`.
-#![cfg(shuttle)]
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Tests of regions. `schedules` is a binary of its own, built with `--cfg shuttle` alone
+//! Tests of regions. `schedules` is a binary of its own, built with the feature `shuttle` alone
 //! (`cargo xtask schedules`).
 
 extern crate filter as basalt_filter;

@@ -1,5 +1,4 @@
 //! Sequence ids and the read point under many schedules; see `base::sync`. Run by `cargo xtask schedules`.
-#![cfg(shuttle)]
 
 use basalt_region::mvcc::Mvcc;
 use base::sync::{Mutex, atomic::AtomicU64, atomic::Ordering::SeqCst, explore, thread};

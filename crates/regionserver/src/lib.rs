@@ -58,6 +58,7 @@ pub use memory::ledger;
 pub use orders::{MasterReports, Orders, QuotaSource, Report};
 pub use rpc_quotas::RpcQuotas;
 pub use server::{ReadConfig, RegionServer, RegionServerParts, ServerError, SplitRequests};
+pub use slow_log::slow_log;
 pub use space_quotas::SpaceQuotas;
 pub use status::ServerStatus;
 pub use views::RunningWork;

@@ -21,7 +21,7 @@ use base::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use base::sync::{Condvar, Mutex, RankedGuard, RankedMutex};
 use base::{Clock, SeqId};
 use fs::{FilePath, Volume};
-#[cfg(not(shuttle))]
+#[cfg(not(feature = "shuttle"))]
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -126,14 +126,14 @@ impl LogStats {
 }
 
 /// Where a key is written before the lock is taken.
-#[cfg(not(shuttle))]
+#[cfg(not(feature = "shuttle"))]
 fn with_scratch<T>(work: impl FnOnce(&mut Vec<u8>) -> T) -> T {
     thread_local!(static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) });
     SCRATCH.with_borrow_mut(work)
 }
 
 /// Shuttle's threads share one real thread, and whatever is local to it.
-#[cfg(shuttle)]
+#[cfg(feature = "shuttle")]
 fn with_scratch<T>(work: impl FnOnce(&mut Vec<u8>) -> T) -> T {
     work(&mut Vec::new())
 }

@@ -1,4 +1,4 @@
-//! Tests of the log. `schedules` is a binary of its own, built with `--cfg shuttle` alone
+//! Tests of the log. `schedules` is a binary of its own, built with the feature `shuttle` alone
 //! (`cargo xtask schedules`).
 
 mod behind;

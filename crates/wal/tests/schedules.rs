@@ -1,6 +1,5 @@
 //! Group commit under many schedules: writers that push the log, the syncer thread, rolls, a failing disk; see `base::sync`. Run by
 //! `cargo xtask schedules`.
-#![cfg(shuttle)]
 
 use basalt_wal::{EntryKey, Level, Log, LogOptions, Reader, SyncMode, Ticket};
 use base::sync::{atomic::AtomicUsize, atomic::Ordering::SeqCst, explore, thread};

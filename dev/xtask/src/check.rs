@@ -41,6 +41,10 @@ pub fn run(report: &mut Report) {
             cargo.arg("clippy").args(run::EVERYTHING).args(["--all-targets", "--", "-D", "warnings"]),
         )
     });
+    // What the server of every feature uses may be unused in the default one, or missing.
+    report.step("clippy of the default build", || {
+        run::must("cargo clippy", run::cargo().args(["clippy", "--package", "basalt", "--", "-D", "warnings"]))
+    });
     report.part("workspace tests", workspace_tests);
 }
 

@@ -28,13 +28,12 @@ pub enum Command {
         #[arg(long)]
         quick: bool,
     },
-    /// What CI runs: check, the release build, real clients, HDFS and ZooKeeper, fuzzers for a moment, the kill test, three noisy neighbours
-    #[command(
-        after_help = "Examples:\n  cargo xtask test\n  cargo xtask test --long    before a release: also the simulator and \
-                            every crash state"
-    )]
+    /// What CI runs: check, real clients, HDFS and ZooKeeper, the kill test, three noisy neighbours, SQL; on the server that the tests have built
+    #[command(after_help = "Examples:\n  cargo xtask test\n  cargo xtask test --long    before a release: on the \
+                            release build, also the fuzzers, the simulator and every crash state")]
     Test {
-        /// Also what takes an hour: 1000 runs of the simulator, every crash state, the injected bugs, all noisy neighbours
+        /// On the release build, and also what takes hours: the fuzzers, 1000 runs of the simulator, every crash state, the injected bugs, all
+        /// noisy neighbours
         #[arg(long)]
         long: bool,
     },

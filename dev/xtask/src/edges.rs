@@ -190,7 +190,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
         "bench",
         &[
             "base", "cell", "model", "filter", "fs", "rootdir", "hfile", "memstore", "wal", "region", "rpc", "proto",
-            "convert", "quota", "testkit",
+            "convert", "quota", "regionserver", "testkit",
         ],
         &[],
     ),

@@ -7,7 +7,7 @@ use anyhow::bail;
 use crate::report::{Outcome, Report};
 use crate::server::{Kind, Site};
 use crate::suites::{self, Context};
-use crate::{exchange, run, toolchain};
+use crate::{exchange, run, server, toolchain};
 
 /// The suite that no single server stands for.
 const EXCHANGE: &str = "exchange";
@@ -82,9 +82,9 @@ pub fn run(report: &mut Report, kind: Kind, only: Option<&str>, wanted: &[String
     Ok(())
 }
 
-/// The release binary, unless one is given in BASALT_BINARY. False: there is nothing to test.
+/// The release binary, unless there is one already. False: there is nothing to test.
 pub fn build(report: &mut Report) -> bool {
-    std::env::var_os("BASALT_BINARY").is_some()
+    server::given().is_some()
         || report.step("release build", || {
             run::must("cargo build", run::cargo().args(["build", "--release", "--quiet", "--package", "basalt"]))
         })

@@ -165,8 +165,10 @@ fn fuzz(arguments: cli::Fuzz) -> anyhow::Result<()> {
 /// Everything, in the order in which a failure is cheapest to learn of.
 fn test(report: &mut Report, long: bool) -> anyhow::Result<()> {
     check::run(report);
+    if !long && !report.step("the server, built as the tests are", server::build_like_tests) {
+        return Ok(());
+    }
     schedules::run(report, 1000);
-    fuzz::run(report, &fuzz::Plan { seconds: 5, only: None, jobs: 2, record: false });
     interop::run(report, server::Kind::Basalt, None, &[])?;
     cluster::run(report, &[], true)?;
     kill::run(report, server::Kind::Basalt, 20, None, false)?;
@@ -174,6 +176,7 @@ fn test(report: &mut Report, long: bool) -> anyhow::Result<()> {
     neighbours::run(report);
     sql::run(report, None);
     if long {
+        fuzz::run(report, &fuzz::Plan { seconds: 30, only: None, jobs: 2, record: false });
         report.step("1000 runs of the simulator", || sim::run(&["--runs".to_owned(), "1000".to_owned()]));
         report.step("every crash state", || sim::run(&["--enumerate".to_owned()]));
         sim::injected(report, None)?;

@@ -20,7 +20,7 @@ pub fn run(report: &mut Report) {
     report.part("noisy neighbours", || {
         let scratch = run::scratch()?;
         let log = scratch.join("neighbours.log");
-        let mut bench = std::process::Command::new(crate::compare::built_like_tests()?);
+        let mut bench = std::process::Command::new(run::built_like_tests("compare")?);
         bench.env("BASALT_BINARY", crate::server::binary());
         bench.args(["neighbours", "--seconds", SECONDS, "--check", FACTOR, "--only"]);
         bench.arg(NEIGHBOURS.join(",")).arg("--out").arg(scratch.join("neighbours"));

@@ -12,9 +12,15 @@ struct Row {
 }
 
 /// Collects results; nothing stops at the first failure.
-#[derive(Default)]
 pub struct Report {
+    started: Instant,
     rows: Vec<Row>,
+}
+
+impl Default for Report {
+    fn default() -> Report {
+        Report { started: Instant::now(), rows: Vec::new() }
+    }
 }
 
 /// What a part reports of itself: how many cases went well, and one line for each that did not.
@@ -29,8 +35,9 @@ pub struct Outcome {
 impl Report {
     /// Runs one part and files its outcome; an error is one failed case.
     pub fn part(&mut self, name: &str, body: impl FnOnce() -> anyhow::Result<Outcome>) {
-        println!("==> {name}");
         let start = Instant::now();
+        // A run that is cut off has no table: what took so long is to be seen without it.
+        println!("==> {name} (after {})", minutes(start - self.started));
         let outcome =
             body().unwrap_or_else(|e| Outcome { passed: 0, failures: vec![format!("{e:#}").trim_end().to_owned()] });
         let row =
@@ -69,5 +76,22 @@ impl Report {
             bail!("not everything passed");
         }
         Ok(())
+    }
+}
+
+/// As `7:05`, minutes and seconds.
+fn minutes(time: Duration) -> String {
+    format!("{}:{:02}", time.as_secs() / 60, time.as_secs() % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::minutes;
+    use std::time::Duration;
+
+    #[test]
+    fn times_are_minutes_and_seconds() {
+        assert_eq!(minutes(Duration::from_secs(9)), "0:09");
+        assert_eq!(minutes(Duration::from_secs(3725)), "62:05");
     }
 }

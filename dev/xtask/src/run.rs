@@ -33,7 +33,7 @@ pub fn cargo() -> Command {
 }
 
 /// What every cargo that compiles tests or lints is told: crates of other packages and features would be compiled for each of them again. The
-/// server with all its doors is what is tested; the release build of the suites is the default one.
+/// server with all its doors is what is tested.
 pub const EVERYTHING: [&str; 3] = ["--workspace", "--features", "basalt/hdfs,basalt/zookeeper"];
 
 /// The test binary `test` of the package in `folder`, compiled as all tests are.
@@ -49,6 +49,15 @@ pub fn test_binary(folder: &str, test: &str) -> anyhow::Result<PathBuf> {
         });
     let binary = built.and_then(|built| Some(PathBuf::from(built["executable"].as_str()?)));
     binary.with_context(|| format!("cargo named no test binary {test} of {folder}"))
+}
+
+/// The program `name` of the workspace as the tests are built, from what they have built already. Good enough where no time is measured, or only
+/// what is out of all proportion is to be noticed.
+pub fn built_like_tests(name: &str) -> anyhow::Result<PathBuf> {
+    let mut build = cargo();
+    build.args(["build", "--quiet", "--profile", "test", "--bin", name]).args(EVERYTHING);
+    must("cargo build", &mut build)?;
+    Ok(target_dir().join("debug").join(name))
 }
 
 /// Runs with output going to our own; an error if it does not end well.

@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, bail};
@@ -13,7 +14,7 @@ use crate::{run, toolchain};
 /// Which server.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// `target/release/basalt`.
+    /// [`binary`].
     Basalt,
     /// Apache HBase from its jars.
     HBase,
@@ -49,9 +50,25 @@ pub struct Server {
     pub start_took: Duration,
 }
 
-/// The server under test: `BASALT_BINARY`, or that of the release build.
+/// That of [`build_like_tests`], once there is one.
+static LIKE_TESTS: OnceLock<PathBuf> = OnceLock::new();
+
+/// The server under test: `BASALT_BINARY`; or that of [`build_like_tests`]; or that of the release build.
 pub fn binary() -> PathBuf {
-    std::env::var_os("BASALT_BINARY").map_or_else(|| run::target_dir().join("release/basalt"), PathBuf::from)
+    given().unwrap_or_else(|| run::target_dir().join("release/basalt"))
+}
+
+/// The server that is there already, so that none has to be built.
+pub fn given() -> Option<PathBuf> {
+    std::env::var_os("BASALT_BINARY").map(PathBuf::from).or_else(|| LIKE_TESTS.get().cloned())
+}
+
+/// Makes the server under test the one that the tests of the workspace have built, with every feature and with its assertions and checks of
+/// overflow on. A release build is minutes of two cores, and no suite measures how fast the server is.
+pub fn build_like_tests() -> anyhow::Result<()> {
+    let built = run::built_like_tests("basalt")?;
+    LIKE_TESTS.get_or_init(|| built);
+    Ok(())
 }
 
 impl Site {

@@ -129,7 +129,7 @@ mod held {
     pub(super) fn check(_rank: u8) {}
 }
 
-#[cfg(all(test, not(shuttle)))]
+#[cfg(all(test, not(feature = "shuttle")))]
 mod tests {
     use super::*;
 

@@ -13,14 +13,14 @@ use std::sync::OnceLock;
 
 /// Rows at which each table is made. A list of fewer rows is searched fast enough, and at the end a table has had about as many rows as
 /// it has slots.
-#[cfg(not(shuttle))]
+#[cfg(not(feature = "shuttle"))]
 const ROWS_AT: [usize; 5] = [1 << 8, 1 << 10, 1 << 12, 1 << 14, 1 << 16];
 /// So that the few rows of an explored schedule meet all of them.
-#[cfg(shuttle)]
+#[cfg(feature = "shuttle")]
 const ROWS_AT: [usize; 4] = [1, 2, 4, 8];
 const SLOTS_PER_ROW: usize = 4;
 /// Slots that a row may be in, side by side in one cache line: one that three rows in four have filled keeps nineteen rows in twenty.
-const BUCKET: usize = if cfg!(shuttle) { 2 } else { 8 };
+const BUCKET: usize = if cfg!(feature = "shuttle") { 2 } else { 8 };
 const BUCKET_BYTES: usize = BUCKET * size_of::<Slot>();
 const LINE_BYTES: usize = 64;
 /// The upper bits of an address, which no system uses for a program's own memory unless asked to: a part of the hash, so that a slot of
@@ -170,7 +170,7 @@ impl RowStarts {
     }
 }
 
-#[cfg(all(test, not(shuttle)))]
+#[cfg(all(test, not(feature = "shuttle")))]
 mod tests {
     use super::*;
 

@@ -29,6 +29,11 @@ const MOST_LOGGED_CHARS: usize = 150;
 /// What Java calls the class of the server.
 const SERVER_CLASS: &str = "HRegionServer";
 
+/// The slow log of a server of its own, for those who measure what it costs.
+pub fn slow_log(config: &Config, clock: Arc<dyn Clock>) -> Arc<dyn CallObserver> {
+    SlowLog::new(config, clock)
+}
+
 /// Slow and large calls of a server.
 pub(crate) struct SlowLog {
     clock: Arc<dyn Clock>,

@@ -379,7 +379,7 @@ impl Log {
             state.stats.count_sync(took_us);
             self.sync_times.record(took_us);
             // Under shuttle there is no time; it is delayed all the same.
-            state.commit_delay.sync_us = if cfg!(shuttle) { 1 } else { took_us };
+            state.commit_delay.sync_us = if cfg!(feature = "shuttle") { 1 } else { took_us };
         }
         behind.into_iter().for_each(|work| work());
         // On a disk of this machine another file would lie beside the slow one.

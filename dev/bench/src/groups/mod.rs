@@ -8,6 +8,7 @@ mod put;
 mod quota;
 mod replay;
 mod scan;
+mod slow_log;
 mod update;
 mod wire;
 mod work;
@@ -41,4 +42,5 @@ pub const ALL: &[Group] = &[
     memory::GROUP,
     cells::GROUP,
     quota::GROUP,
+    slow_log::GROUP,
 ];
