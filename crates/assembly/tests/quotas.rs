@@ -438,6 +438,33 @@ async fn slow_calls_are_found_by_whoever_asks_the_region_server() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slow_call_tells_how_many_bytes_of_blocks_it_went_through() {
+    let settings = [("hbase.regionserver.slowlog.buffer.enabled", "true"), ("hbase.ipc.warn.response.size", "0")];
+    let place = Place::start(&Arc::new(MemVolume::new()), 1, &settings).await;
+    let region = place.create_table("t").await;
+    place.put("bob", &region).await.expect("written");
+    place.scan("eve", &region).await.expect("read from memory");
+    let flush = pb::FlushRegionRequest { region: specifier(&region), ..Default::default() };
+    let _: pb::FlushRegionResponse = place.admin(Method::AdminFlushRegion, &flush).await.expect("flushed");
+    place.scan("eve", &region).await.expect("read from the file");
+    let get = pb::GetRequest {
+        region: specifier(&region),
+        get: pb::Get { row: Bytes::from_static(b"row"), ..pb::Get::default() },
+    };
+    place.call("eve", Method::ClientGet, &get).await.expect("read from the file");
+    let request = pb::SlowLogResponseRequest { user_name: Some("eve".into()), ..Default::default() };
+    let found: pb::SlowLogResponses =
+        place.admin(Method::AdminGetLargeLogResponses, &request).await.expect("an answer");
+    let reads: Vec<_> = found
+        .slow_log_payloads
+        .iter()
+        .map(|entry| (entry.method_name.as_str(), entry.block_bytes_scanned() > 0))
+        .collect();
+    assert_eq!(reads, [("Get", true), ("Scan", true), ("Scan", false)]);
+    place.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn slow_calls_go_to_their_table_which_the_master_makes() {
     let settings = [
         ("hbase.regionserver.slowlog.buffer.enabled", "true"),

@@ -161,12 +161,18 @@ pub(crate) fn large_on_lane(
             CallContext { call: &call, taken: Some(responder), pause: Some(pause), begun_us, in_batch: true };
         let reads = CountedReads::begin(call.conn.load.get());
         let outcome = work(&at, &mut context).unwrap_or_else(Outcome::from);
-        drop((reads, batches));
+        drop(batches);
+        let reads = reads.end();
+        let responder = || {
+            let mut responder = context.responder();
+            responder.has_read(reads);
+            responder
+        };
         match outcome {
             Outcome::Deferred => {}
-            Outcome::Ready(result) => context.responder().answer(result),
+            Outcome::Ready(result) => responder().answer(result),
             Outcome::Future(later) => {
-                let responder = context.responder();
+                let responder = responder();
                 runtime.spawn(async move { responder.answer(later.await) });
             }
         }
@@ -196,7 +202,8 @@ pub(crate) fn read_on_lane(
                 let reads = CountedReads::begin(load.as_ref());
                 let traced = trace::enter(responder.trace());
                 let result = work(pause);
-                drop((traced, reads));
+                drop(traced);
+                responder.has_read(reads.end());
                 responder.answer(result);
             }
             Err(dropped) => responder.answer(Err(exception_of(dropped, &name))),
@@ -259,9 +266,11 @@ impl<W: FnMut(&dyn PausePoint) -> Result<CallResult, NoRoom> + Send + 'static> R
         let reads = CountedReads::begin(self.caller.load.as_ref());
         let traced = trace::enter(self.caller.trace.as_ref());
         let result = (self.work)(&growing);
-        drop((traced, reads));
+        drop(traced);
+        let reads = reads.end();
         match result {
             Ok(result) => {
+                self.responder.has_read(reads);
                 // From here on it counts as an answer; who gets it must not find it counted twice.
                 drop(growing);
                 self.responder.answer(result);

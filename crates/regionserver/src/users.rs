@@ -10,7 +10,7 @@ use base::{Holder, Ledger};
 use hfile::BlockReads;
 use parking_lot::Mutex;
 use proto::pb;
-use rpc::{Call, ClientLoad, UserLoad};
+use rpc::{Call, CallReads, ClientLoad, UserLoad};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -162,8 +162,13 @@ pub(crate) struct CountedReads<'a> {
 
 impl<'a> CountedReads<'a> {
     pub fn begin(load: Option<&'a Arc<ClientLoad>>) -> CountedReads<'a> {
-        let before = if load.is_some() { BlockReads::of_thread() } else { BlockReads::default() };
-        CountedReads { load: load.map(|load| &**load), before }
+        CountedReads { load: load.map(|load| &**load), before: BlockReads::of_thread() }
+    }
+
+    /// Counts them. What they were is for whoever is told of the call's answer.
+    pub fn end(self) -> CallReads {
+        let read = BlockReads::of_thread().since(self.before);
+        CallReads { block_bytes_scanned: read.scanned_bytes, fs_read_us: read.file_us }
     }
 }
 

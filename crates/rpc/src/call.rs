@@ -15,7 +15,7 @@ use proto::methods::{MethodInfo, Service};
 use proto::pb;
 
 use crate::cell_block::CellBlockError;
-use crate::observer::{AnsweredCall, CallObserver, Watched};
+use crate::observer::{AnsweredCall, CallObserver, CallReads, Watched};
 use crate::server::Inbox;
 use crate::{CellCodec, Compressor, Direct, Exception, Kind, Responder};
 use trace::CallTrace;
@@ -197,6 +197,7 @@ impl Call {
             conn: self.conn.clone(),
             attributes: self.attributes.clone(),
             received_at_us: self.received_at_us,
+            reads: CallReads::default(),
         }
     }
 

@@ -13,6 +13,15 @@ pub trait CallObserver: Send + Sync + std::fmt::Debug + 'static {
     fn answered(&self, call: &AnsweredCall, begun_at_us: u64, result: &CallResult);
 }
 
+/// What a call has read of store files, as its handler says. Follows: `RpcCall#getBlockBytesScanned`, `RpcCall#getFsReadTime`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CallReads {
+    /// Bytes of data blocks that were gone through, unpacked, wherever they came from.
+    pub block_bytes_scanned: u64,
+    /// How long reads of files took, in microseconds.
+    pub fs_read_us: u64,
+}
+
 /// What is kept of a call until it is answered. Its message is shared, not copied.
 #[derive(Debug, Clone)]
 pub struct AnsweredCall {
@@ -26,6 +35,8 @@ pub struct AnsweredCall {
     pub attributes: Vec<pb::NameBytesPair>,
     /// When it came, on [`base::Clock::monotonic_us`].
     pub received_at_us: u64,
+    /// What it has read.
+    pub reads: CallReads,
 }
 
 /// A call and who is told of its answer.
@@ -37,8 +48,9 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// Tells of the answer to a call that was begun when it came.
-    pub fn answered(&self, result: &CallResult) {
+    /// Tells of the answer to a call that was begun when it came, and of what it has read.
+    pub fn answered(mut self, reads: CallReads, result: &CallResult) {
+        self.call.reads = reads;
         self.inbox.tell(&self.call, self.call.received_at_us, result);
     }
 }

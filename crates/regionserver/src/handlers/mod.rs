@@ -76,15 +76,15 @@ impl RegionService {
             Service::Admin => AdminService::dispatch(self, call),
             _ => Exception::unsupported(call.method).into(),
         };
-        drop(reads);
+        let reads = reads.end();
         match outcome {
             Outcome::Ready(result) => {
-                watched.answered(&result);
+                watched.answered(reads, &result);
                 Outcome::Ready(result)
             }
             Outcome::Future(future) => Outcome::later(async move {
                 let result = future.await;
-                watched.answered(&result);
+                watched.answered(reads, &result);
                 result
             }),
             // Whoever answers tells.

@@ -3,8 +3,8 @@
 //!
 //! Always true: a call that is neither costs a clone of its message's handle, one reading of the clock and two comparisons.
 //!
-//! Not here: bytes of blocks and time in the file system are 0; a call answered by a task counts as processed from its beginning. Follows:
-//! `RpcServer#logResponse`, `SlowLogQueueService`, `LogHandlerUtils`.
+//! Not here: what a call reads after its first step is not counted where it is carried out in several, as writes are that wait; a call answered by
+//! a task counts as processed from its beginning. Follows: `RpcServer#logResponse`, `SlowLogQueueService`, `LogHandlerUtils`.
 
 mod describe;
 mod table;
@@ -161,11 +161,11 @@ impl SlowLog {
             multi_mutations: Some(described.mutations),
             multi_service_calls: Some(described.service_calls),
             r#type: of_type as i32,
-            block_bytes_scanned: Some(0),
+            block_bytes_scanned: Some(call.reads.block_bytes_scanned as i64),
             scan: described.scan.filter(|_| self.keeps_scans),
             connection_attribute: call.conn.attributes.clone(),
             request_attribute: call.attributes.clone(),
-            fs_read_time: Some(0),
+            fs_read_time: Some(as_ms(call.reads.fs_read_us)),
         }
     }
 }
@@ -225,8 +225,13 @@ fn json(call: &AnsweredCall, entry: &pb::SlowLogPayload) -> String {
     let mut param = describe::short_text(call);
     truncate(&mut param, MOST_LOGGED_CHARS);
     let mut line = format!(
-        "{{\"starttimems\":{},\"processingtimems\":{},\"queuetimems\":{},\"responsesize\":{},\"blockbytesscanned\":0,\"fsreadtime\":0",
-        entry.start_time, entry.processing_time, entry.queue_time, entry.response_size
+        "{{\"starttimems\":{},\"processingtimems\":{},\"queuetimems\":{},\"responsesize\":{},\"blockbytesscanned\":{},\"fsreadtime\":{}",
+        entry.start_time,
+        entry.processing_time,
+        entry.queue_time,
+        entry.response_size,
+        entry.block_bytes_scanned(),
+        entry.fs_read_time()
     );
     let texts = [
         ("client", &entry.client_address),
@@ -300,7 +305,7 @@ mod tests {
     use proto::Message;
     use proto::methods::Method;
     use proto::pb::slow_log_response_request::{FilterByOperator, LogType};
-    use rpc::{ConnInfo, Reply};
+    use rpc::{CallReads, ConnInfo, Reply};
 
     fn call(user: &str) -> AnsweredCall {
         let get = pb::GetRequest {
@@ -328,6 +333,7 @@ mod tests {
             conn: Arc::new(conn),
             attributes: Vec::new(),
             received_at_us: 0,
+            reads: CallReads { block_bytes_scanned: 65_536, fs_read_us: 7_900 },
         }
     }
 
@@ -365,6 +371,7 @@ mod tests {
         assert_eq!(users(LogType::LargeLog), ["both", "large"]);
         let slow = &log.entries(&asked(LogType::SlowLog))[1];
         assert_eq!((slow.processing_time, slow.start_time, slow.response_size), (101, 1_000_000, 10));
+        assert_eq!((slow.block_bytes_scanned(), slow.fs_read_time()), (65_536, 7));
         assert_eq!(log.entries(&asked(LogType::LargeLog))[1].queue_time, 101, "it waited before it was begun");
         assert_eq!(slow.region_name(), "t,,1.abc.");
         assert_eq!(slow.param(), "region= t,,1.abc., row= row\\x01");

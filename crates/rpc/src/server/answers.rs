@@ -17,7 +17,7 @@ use base::{Clock, Holder, Ledger};
 use super::Counters;
 use super::output::Output;
 use crate::call::ConnInfo;
-use crate::observer::{AnsweredCall, CallObserver};
+use crate::observer::{AnsweredCall, CallObserver, CallReads};
 use crate::transport::TransportWriter;
 use crate::{CallResult, Exception, Outcome};
 use trace::CallTrace;
@@ -451,6 +451,13 @@ impl Responder {
     pub fn begin(&mut self) {
         if let Some(clock) = self.inbox.as_ref().and_then(|inbox| inbox.clock.as_ref()) {
             self.begun_at_us = clock.monotonic_us();
+        }
+    }
+
+    /// What the call has read, for whoever is told of its answer.
+    pub fn has_read(&mut self, reads: CallReads) {
+        if let Some(watched) = &mut self.watched {
+            watched.reads = reads;
         }
     }
 
