@@ -4,6 +4,7 @@
 mod backup_tools;
 mod bad_input;
 mod bulk_tools;
+mod chaos;
 mod client;
 mod common;
 mod dev;

@@ -64,12 +64,19 @@ pub enum Command {
     },
     /// The server, the volume and the nodes on a real HDFS and a real ZooKeeper, which are started from HBase's jars
     #[command(
-        after_help = "Tests: nodes volume server\n\nLogs of the pieces are in target/interop/cluster, the tests' output in \
-                            target/interop/logs.\n\nExamples:\n  cargo xtask cluster\n  cargo xtask cluster volume"
+        after_help = "Tests: nodes volume server join own\n\nLogs of the pieces are in target/interop/cluster, the tests' output in \
+                            target/interop/logs.\n\nExamples:\n  cargo xtask cluster\n  cargo xtask cluster volume\n  \
+                            cargo xtask cluster --minutes 20    a linked list written while servers and masters are killed"
     )]
     Cluster {
         /// Which tests [default: all]
         tests: Vec<String>,
+        /// Instead of the tests a cluster that is harmed for so long, while clients write a linked list
+        #[arg(long, value_name = "N", conflicts_with = "tests")]
+        minutes: Option<u64>,
+        /// The seed of a run that is repeated
+        #[arg(long, value_name = "S", requires = "minutes")]
+        seed: Option<u64>,
     },
     /// kill -9 under concurrent writes, restart, compare with the journal
     #[command(

@@ -79,7 +79,10 @@ fn command(command: Command) -> anyhow::Result<()> {
         Command::Interop { against, only, suites } => {
             reported(|report| interop::run(report, against.into(), only.as_deref(), &suites))
         }
-        Command::Cluster { tests } => reported(|report| cluster::run(report, &tests, false)),
+        Command::Cluster { minutes: Some(minutes), seed, .. } => {
+            reported(|report| cluster::chaos(report, &cluster::Chaos { minutes, seed }))
+        }
+        Command::Cluster { tests, .. } => reported(|report| cluster::run(report, &tests, false)),
         Command::Kill { rounds, seed, against, sabotage } => {
             reported(|report| kill::run(report, against.into(), rounds, seed, sabotage.is_some()))
         }

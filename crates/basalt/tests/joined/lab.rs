@@ -3,11 +3,11 @@
 use client::{Connection, Options, RegionLocation, Registry};
 use model::{ServerName, TableName};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// A region server that was killed is noticed after so long.
-const SESSION_TIMEOUT_MS: u32 = 6_000;
+pub const SESSION_TIMEOUT_MS: u32 = 6_000;
 /// Nothing takes longer: a session's end, leases, splitting, opening, on two busy cores.
 pub const LIMIT: Duration = Duration::from_secs(60);
 
@@ -49,12 +49,20 @@ impl Piece {
 
     /// Waits for its end; whether that was a good one, and came in time.
     pub fn ended_well(mut self) -> bool {
+        self.end().is_some_and(|status| status.success())
+    }
+
+    /// Waits for its end, however it comes; whether it came in time.
+    pub fn is_gone(mut self) -> bool {
+        self.end().is_some()
+    }
+
+    fn end(&mut self) -> Option<ExitStatus> {
         let asked = Instant::now();
         loop {
             match self.child.try_wait().expect("its state") {
-                Some(status) => return status.success(),
-                None if asked.elapsed() > LIMIT => return false,
-                None => std::thread::sleep(Duration::from_millis(20)),
+                None if asked.elapsed() <= LIMIT => std::thread::sleep(Duration::from_millis(20)),
+                ended => return ended,
             }
         }
     }
@@ -212,11 +220,16 @@ impl Lab {
 
     /// A client of the cluster, as any other.
     pub fn connect(&self) -> Connection {
+        self.connect_with(|options| options)
+    }
+
+    /// The same with other options.
+    pub fn connect_with(&self, change: impl FnOnce(Options) -> Options) -> Connection {
         let options = Options::zookeeper(&self.zookeeper);
         let Registry::ZooKeeper { quorum, .. } = options.registry.clone() else { unreachable!("it was asked for") };
         let registry = Registry::ZooKeeper { quorum, znode_parent: format!("/{}", self.id) };
         let pause = Duration::from_millis(50);
-        Connection::open(Options { registry, pause, retries: 60, operation_timeout: LIMIT, ..options })
+        Connection::open(change(Options { registry, pause, retries: 60, operation_timeout: LIMIT, ..options }))
     }
 }
 

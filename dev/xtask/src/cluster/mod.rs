@@ -37,8 +37,46 @@ const ALL: &[Tests] = &[
     Tests { name: "own", binary: ("crates/basalt", "main"), filter: &["own::"], kills: false },
 ];
 
+/// A linked list that is written while servers and masters are killed and stopped, for as long as one likes.
+const CHAOS: Tests = Tests { name: "chaos", binary: ("crates/basalt", "main"), filter: &["chaos::"], kills: false };
+
+/// How long [`CHAOS`] goes on, and what it does.
+pub struct Chaos {
+    /// Minutes of it.
+    pub minutes: u64,
+    /// The same seed does the same.
+    pub seed: Option<u64>,
+}
+
 /// Tests with this in their names kill a DataNode, so each is run by itself.
 const KILLS: &str = "a_dead_data_node";
+
+/// Harms a cluster for some minutes.
+pub fn chaos(report: &mut Report, chaos: &Chaos) -> anyhow::Result<()> {
+    let lab = toolchain::jars()?;
+    let seed = match chaos.seed {
+        Some(seed) => seed,
+        None => std::time::SystemTime::now().duration_since(std::time::SystemTime::UNIX_EPOCH)?.as_secs(),
+    };
+    println!("replay with: cargo xtask cluster --minutes {} --seed {seed}", chaos.minutes);
+    let mut binary = None;
+    report.step("cluster: build of the tests", || {
+        binary = Some(run::test_binary(CHAOS.binary.0, CHAOS.binary.1)?);
+        Ok(())
+    });
+    let Some(binary) = binary else { return Ok(()) };
+    report.part("cluster: chaos", || {
+        let pieces = Pieces::start(&lab)?;
+        let told = [("BASALT_CHAOS_MINUTES", chaos.minutes.to_string()), ("BASALT_SEED", seed.to_string())];
+        // What is being done when they are over is done to its end, and then all is read.
+        let limit = LIMIT + 2 * Duration::from_secs(60 * chaos.minutes);
+        let outcome = play(&pieces, (&CHAOS, &binary), CHAOS.name, CHAOS.filter, &told, limit)?;
+        let said = std::fs::read_to_string(run::scratch()?.join("logs/cluster-chaos.log")).unwrap_or_default();
+        said.lines().filter(|line| line.contains(" s  ") || line.contains("CONTRA")).for_each(|l| println!("    {l}"));
+        Ok(outcome)
+    });
+    Ok(())
+}
 
 /// Runs the tests of these names (none: all). Without the jars of HBase it says so and is done where `may_skip`, else it has failed.
 pub fn run(report: &mut Report, wanted: &[String], may_skip: bool) -> anyhow::Result<()> {
@@ -79,11 +117,11 @@ fn play_all(report: &mut Report, lab: &Path, wanted: &[(&Tests, PathBuf)]) {
     let Some(mut pieces) = started else { return };
     for (tests, binary) in wanted {
         report.part(&format!("cluster: {}", tests.name), || {
-            play(&pieces, (tests, binary), tests.name, &[tests.filter, &["--skip", KILLS]].concat())
+            play(&pieces, (tests, binary), tests.name, &[tests.filter, &["--skip", KILLS]].concat(), &[], LIMIT)
         });
         if tests.kills {
             report.part(&format!("cluster: {}, a DataNode dies", tests.name), || {
-                let outcome = play(&pieces, (tests, binary), &format!("{}-dead", tests.name), &[KILLS]);
+                let outcome = play(&pieces, (tests, binary), &format!("{}-dead", tests.name), &[KILLS], &[], LIMIT);
                 pieces.start_data_node(0)?;
                 outcome
             });
@@ -92,7 +130,14 @@ fn play_all(report: &mut Report, lab: &Path, wanted: &[(&Tests, PathBuf)]) {
 }
 
 /// Runs those tests of a binary that `which` leaves. One that found nothing to test on has failed.
-fn play(pieces: &Pieces, (tests, binary): (&Tests, &Path), log: &str, which: &[&str]) -> anyhow::Result<Outcome> {
+fn play(
+    pieces: &Pieces,
+    (tests, binary): (&Tests, &Path),
+    log: &str,
+    which: &[&str],
+    told: &[(&str, String)],
+    limit: Duration,
+) -> anyhow::Result<Outcome> {
     let logs = run::scratch()?.join("logs");
     std::fs::create_dir_all(&logs)?;
     let log = logs.join(format!("cluster-{log}.log"));
@@ -102,7 +147,8 @@ fn play(pieces: &Pieces, (tests, binary): (&Tests, &Path), log: &str, which: &[&
     command.env("BASALT_TEST_HDFS_KILL", pieces.kill_data_node(0)?).env_remove("HADOOP_CONF_DIR");
     let (launcher, dir) = pieces.launcher()?;
     command.env("BASALT_TEST_HBASE_LAUNCHER", launcher).env("BASALT_TEST_HBASE_DIR", dir);
-    let ended = run::logged(&mut command, &log, LIMIT)?;
+    command.envs(told.iter().map(|(name, value)| (name, value)));
+    let ended = run::logged(&mut command, &log, limit)?;
     let mut outcome = native_client::judge(&ended.output, ended.well);
     let skipped = ended.output.lines().filter(|line| line.starts_with("skipped: "));
     outcome.failures.extend(skipped.map(str::to_owned));
