@@ -4,15 +4,17 @@ use crate::files::RegionFiles;
 use crate::lease::Lease;
 use crate::link::{CallError, ServerLink};
 use crate::orders::{OrderIds, Orders, Reported, Wanted};
-use crate::rows::{self, specifier};
+use crate::rows;
 use bytes::Bytes;
 use cell::CellBuffer;
 use convert::{from_proto, to_proto};
 use master::{BoxFuture, HostError, Memory, RegionHost};
+use model::region_info::META_ENCODED_NAME;
 use model::status::{Locality, RegionLoad};
 use model::{Durability, Mutation, RegionInfo, Scan, ServerName, TableDescriptor};
 use parking_lot::{Mutex, RwLock};
 use proto::methods::Method;
+use proto::pb::region_specifier::RegionSpecifierType;
 use proto::{Message, pb};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -221,7 +223,7 @@ impl RemoteHost {
     async fn close(&self, region: Arc<str>) -> Result<(), HostError> {
         let mut waiting = self.expect(&region, Wanted::Closed);
         let request = pb::CloseRegionRequest {
-            region: specifier(&region),
+            region: self.specifier(&region),
             server_start_code: Some(self.name.start_code),
             close_proc_id: i64::try_from(waiting.id).ok(),
             initiating_master_active_time: Some(self.means.active_ms),
@@ -297,6 +299,19 @@ impl RemoteHost {
         outcome?
     }
 
+    /// A region by its whole name: servers of HBase's find none by another, whatever the specifier says that it is
+    /// (`RSRpcServices#getRegion`). One that is not known to be open here goes by its encoded name, which they understand where it is closed.
+    fn specifier(&self, encoded_name: &str) -> pb::RegionSpecifier {
+        if encoded_name == META_ENCODED_NAME {
+            return to_proto::region_specifier(&RegionInfo::meta());
+        }
+        let known = self.opened.lock().get(encoded_name).map(|(info, _)| to_proto::region_specifier(info));
+        known.unwrap_or_else(|| pb::RegionSpecifier {
+            r#type: RegionSpecifierType::EncodedRegionName as i32,
+            value: Bytes::copy_from_slice(encoded_name.as_bytes()),
+        })
+    }
+
     fn info_of(&self, encoded_name: &str) -> Result<RegionInfo, HostError> {
         let known = self.opened.lock().get(encoded_name).map(|(info, _)| info.clone());
         known.ok_or_else(|| HostError::Failed(format!("region {encoded_name} is not open on {}", self.name)))
@@ -339,7 +354,7 @@ impl RegionHost for RemoteHost {
     }
 
     fn flush_region(&self, encoded_name: &str, families: Vec<Bytes>) -> BoxFuture<'_, Result<(), HostError>> {
-        let region = specifier(encoded_name);
+        let region = self.specifier(encoded_name);
         Box::pin(async move {
             let families: Vec<Option<Bytes>> =
                 if families.is_empty() { vec![None] } else { families.into_iter().map(Some).collect() };
@@ -357,7 +372,7 @@ impl RegionHost for RemoteHost {
         family: Option<Bytes>,
         major: bool,
     ) -> BoxFuture<'_, Result<(), HostError>> {
-        let request = pb::CompactRegionRequest { region: specifier(encoded_name), family, major: Some(major) };
+        let request = pb::CompactRegionRequest { region: self.specifier(encoded_name), family, major: Some(major) };
         Box::pin(
             async move { self.ask::<pb::CompactRegionResponse>(Method::AdminCompactRegion, &request).await.map(drop) },
         )
@@ -365,7 +380,7 @@ impl RegionHost for RemoteHost {
 
     fn split_point(&self, encoded_name: &str) -> BoxFuture<'_, Result<Option<Bytes>, HostError>> {
         let request = pb::GetRegionInfoRequest {
-            region: specifier(encoded_name),
+            region: self.specifier(encoded_name),
             best_split_row: Some(true),
             ..Default::default()
         };
@@ -414,18 +429,18 @@ impl RegionHost for RemoteHost {
     }
 
     fn mutate(&self, encoded_name: &str, mut mutations: Vec<Mutation>) -> BoxFuture<'_, Result<(), HostError>> {
-        let name = encoded_name.to_owned();
+        let region = self.specifier(encoded_name);
         mutations.iter_mut().for_each(|mutation| mutation.durability = Durability::FsyncWal);
         Box::pin(async move {
-            let written = self.unless_dead(rows::mutate(&self.link, &name, &mutations)).await?;
+            let written = self.unless_dead(rows::mutate(&self.link, &region, &mutations)).await?;
             written.map_err(|error| failed(&error))
         })
     }
 
     fn scan(&self, encoded_name: &str, scan: Scan) -> BoxFuture<'_, Result<CellBuffer, HostError>> {
-        let name = encoded_name.to_owned();
+        let region = self.specifier(encoded_name);
         Box::pin(async move {
-            let found = self.unless_dead(rows::scan(&self.link, &name, &scan)).await?;
+            let found = self.unless_dead(rows::scan(&self.link, &region, &scan)).await?;
             found.map_err(|error| failed(&error))
         })
     }

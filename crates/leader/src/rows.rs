@@ -1,32 +1,26 @@
 //! Rows of hbase:meta and its like, written and read where they are open.
 
 use crate::link::{CallError, ServerLink};
-use bytes::Bytes;
 use cell::CellBuffer;
 use model::{Mutation, Scan};
 use proto::methods::Method;
-use proto::pb::region_specifier::RegionSpecifierType;
 use proto::{Message, pb};
 
 /// Rows asked for in one call.
 const ROWS_PER_CALL: u32 = 10_000;
 
-/// A region by its encoded name.
-pub(crate) fn specifier(encoded_name: &str) -> pb::RegionSpecifier {
-    pb::RegionSpecifier {
-        r#type: RegionSpecifierType::EncodedRegionName as i32,
-        value: Bytes::copy_from_slice(encoded_name.as_bytes()),
-    }
-}
-
 /// Writes all of `mutations` or none. May be repeated.
 ///
 /// # Errors
 /// [`CallError`].
-pub(crate) async fn mutate(link: &ServerLink, region: &str, mutations: &[Mutation]) -> Result<(), CallError> {
+pub(crate) async fn mutate(
+    link: &ServerLink,
+    region: &pb::RegionSpecifier,
+    mutations: &[Mutation],
+) -> Result<(), CallError> {
     if let [mutation] = mutations {
         let request = pb::MutateRequest {
-            region: specifier(region),
+            region: region.clone(),
             mutation: convert::to_proto::mutation(mutation),
             ..pb::MutateRequest::default()
         };
@@ -43,7 +37,7 @@ pub(crate) async fn mutate(link: &ServerLink, region: &str, mutations: &[Mutatio
         method_name: "MutateRows".to_owned(),
         request: rows.encode_to_vec().into(),
     };
-    let request = pb::CoprocessorServiceRequest { region: specifier(region), call };
+    let request = pb::CoprocessorServiceRequest { region: region.clone(), call };
     link.call::<pb::CoprocessorServiceResponse>(Method::ClientExecService, &request).await.map(drop)
 }
 
@@ -51,10 +45,14 @@ pub(crate) async fn mutate(link: &ServerLink, region: &str, mutations: &[Mutatio
 ///
 /// # Errors
 /// [`CallError`]; the whole scan is to be begun again then.
-pub(crate) async fn scan(link: &ServerLink, region: &str, scan: &Scan) -> Result<CellBuffer, CallError> {
+pub(crate) async fn scan(
+    link: &ServerLink,
+    region: &pb::RegionSpecifier,
+    scan: &Scan,
+) -> Result<CellBuffer, CallError> {
     let mut cells = CellBuffer::new();
     let mut request = pb::ScanRequest {
-        region: Some(specifier(region)),
+        region: Some(region.clone()),
         scan: Some(convert::to_proto::scan(scan)),
         number_of_rows: Some(ROWS_PER_CALL),
         client_handles_partials: Some(true),

@@ -163,7 +163,7 @@ pub(crate) fn large_on_lane(
         let outcome = work(&at, &mut context).unwrap_or_else(Outcome::from);
         drop(batches);
         let reads = reads.end();
-        let responder = || {
+        let mut responder = || {
             let mut responder = context.responder();
             responder.has_read(reads);
             responder

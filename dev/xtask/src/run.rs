@@ -55,7 +55,8 @@ pub fn test_binary(folder: &str, test: &str) -> anyhow::Result<PathBuf> {
 /// what is out of all proportion is to be noticed.
 pub fn built_like_tests(name: &str) -> anyhow::Result<PathBuf> {
     let mut build = cargo();
-    build.args(["build", "--quiet", "--profile", "test", "--bin", name]).args(EVERYTHING);
+    // With the tests: without them the features of what only tests need are off, and most crates would be compiled again.
+    build.args(["build", "--quiet", "--profile", "test", "--tests", "--bin", name]).args(EVERYTHING);
     must("cargo build", &mut build)?;
     Ok(target_dir().join("debug").join(name))
 }

@@ -156,11 +156,17 @@ impl Monkey {
         let Some(place) = places.get(self.rng.below(places.len() as u64) as usize) else { return };
         let name = place.region.name();
         let live = servers(&self.connection).await;
-        let done = match self.rng.below(7) {
+        let done = match self.rng.below(8) {
             0 | 1 if !live.is_empty() => {
                 let to = &live[self.rng.below(live.len() as u64) as usize];
                 let encoded = place.region.encoded_name();
                 ("a move", admin.move_region(encoded.as_bytes(), Some(to)).await)
+            }
+            7 if !live.is_empty() => {
+                let to = &live[self.rng.below(live.len() as u64) as usize];
+                let meta = regions(&self.connection, &TableName::meta()).await;
+                let Some(meta) = meta.first().map(|at| at.region.encoded_name().to_string()) else { return };
+                ("a move of hbase:meta", admin.move_region(meta.as_bytes(), Some(to)).await)
             }
             2 if places.len() < MOST_REGIONS => ("a split", admin.split_region(name, None).await),
             3 if places.len() > REGIONS as usize => {

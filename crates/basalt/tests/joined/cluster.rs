@@ -64,6 +64,16 @@ impl Cluster {
         .await;
     }
 
+    pub async fn move_meta_to(&self, to: &ServerName) {
+        let meta = RegionInfo::meta();
+        self.connection
+            .admin()
+            .move_region(meta.encoded_name().as_bytes(), Some(to))
+            .await
+            .expect("the master moves it");
+        until(&format!("hbase:meta is on {to}"), async || self.meta_is_on(to).await).await;
+    }
+
     pub async fn meta_is_on(&self, to: &ServerName) -> bool {
         regions(&self.connection, &TableName::meta()).await.iter().any(|at| at.server == *to)
     }

@@ -258,7 +258,17 @@ async fn java_below_ours(cluster: &mut Cluster) -> Piece {
     }
     cluster.put(160).await;
     cluster.expect_rows().await;
-    cluster.lab.note("it has three regions; rows are written and read through all");
+    cluster.move_meta_to(&java).await;
+    cluster.put(80).await;
+    cluster.ddl("with-meta-on-java").await;
+    let first = server(&cluster.connection, |name| *name != java).await.expect("ours");
+    cluster.move_meta_to(&first).await;
+    cluster.ddl("with-meta-back").await;
+    cluster.move_meta_to(&java).await;
+    cluster.expect_rows().await;
+    cluster
+        .lab
+        .note("it has three regions and hbase:meta, which was back meanwhile; rows are written and read through all");
     cluster.lose(piece, &java).await;
     cluster.expect_rows().await;
     cluster.put(80).await;

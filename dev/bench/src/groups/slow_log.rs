@@ -7,7 +7,7 @@ use base::{Clock, Config, SystemClock};
 use bytes::Bytes;
 use proto::methods::Method;
 use proto::{Message, pb};
-use rpc::{AnsweredCall, CallResult, ConnInfo, Reply};
+use rpc::{AnsweredCall, CallReads, CallResult, ConnInfo, Reply};
 use std::hint::black_box;
 use std::sync::{Arc, OnceLock};
 
@@ -42,6 +42,7 @@ fn call(clock: &SystemClock) -> AnsweredCall {
         conn: Arc::new(conn),
         attributes: Vec::new(),
         received_at_us: clock.monotonic_us(),
+        reads: CallReads::default(),
     }
 }
 
