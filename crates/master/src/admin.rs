@@ -12,7 +12,7 @@ use crate::procedure::ddl::{create, delete, disable, enable, file_tracker, modif
 use crate::procedure::region::{flush, merge, split, truncate as truncate_region};
 use crate::procedure::server::crash;
 use crate::procedure::{Caller, Outcome, namespace, snapshot};
-use crate::{groups, quotas, snapshots};
+use crate::{groups, healing, quotas, snapshots};
 use bytes::Bytes;
 use model::{FamilyDescriptor, RegionInfo, ServerName, TableDescriptor, TableName};
 use proto::pb;
@@ -264,9 +264,19 @@ impl Master {
         self.procedures.unfinished().len()
     }
 
+    /// How many procedures are at a step that failed and is tried again.
+    pub fn failing_procedures(&self) -> usize {
+        self.procedures.failing().len()
+    }
+
     /// Compares hbase:meta, the region servers and the directories; whether it did.
     pub async fn run_hbck_chore(&self) -> bool {
         hbck::run(self).await
+    }
+
+    /// One run of the self-healing; whether it ran. What it came to is in [`Master::hbck_report`].
+    pub async fn run_healing_chore(self: &Arc<Self>) -> bool {
+        healing::run(self).await
     }
 
     /// Fills the holes of hbase:meta and merges the overlaps that the catalog janitor's last run found.

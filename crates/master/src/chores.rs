@@ -4,7 +4,7 @@ use crate::cluster::{RegionNode, RegionState, TableState};
 use crate::master::Master;
 use crate::procedure::region_locks;
 use crate::resolved::MasterSettings;
-use crate::{Result, balancing, cleaner, hbck, janitor, locality, normalizer, quotas, snapshots};
+use crate::{Result, balancing, cleaner, hbck, healing, janitor, locality, normalizer, quotas, snapshots};
 use base::TimestampMs;
 use model::RegionInfo;
 use quota::space::ChoreTimes;
@@ -32,6 +32,14 @@ pub(crate) fn start(master: &Arc<Master>) {
             if master.settings().hbck_interval.is_some() {
                 hbck::run(&master).await;
             }
+        },
+    );
+    chore(
+        master,
+        // Switched off, it may be switched on again.
+        |settings| settings.healing_interval.unwrap_or(Duration::from_secs(60)),
+        |master| async move {
+            healing::run(&master).await;
         },
     );
     chore(

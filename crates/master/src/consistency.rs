@@ -2,6 +2,7 @@
 //! The catalog janitor looks, an operator has it mended. Follows: `ReportMakingVisitor`, `MetaFixer`.
 
 use crate::cluster::{Cluster, RegionNode, RegionState, TableState};
+use crate::locks::LockSet;
 use crate::master::Master;
 use crate::procedure::region::merge::{self, further};
 use crate::procedure::{Caller, table_locks};
@@ -32,7 +33,7 @@ pub struct CatalogReport {
 }
 
 /// Whether two regions of a table have rows in common.
-fn overlap(a: &RegionInfo, b: &RegionInfo) -> bool {
+pub(crate) fn overlap(a: &RegionInfo, b: &RegionInfo) -> bool {
     let begins_before_end = |a: &RegionInfo, b: &RegionInfo| b.end_key.is_empty() || a.start_key < b.end_key;
     begins_before_end(a, b) && begins_before_end(b, a)
 }
@@ -77,7 +78,7 @@ fn check_table(cluster: &Cluster, table: &TableName, report: &mut CatalogReport)
 }
 
 /// The merges that take overlaps away, each of at most so many regions.
-fn merges(overlaps: &[(RegionInfo, RegionInfo)], most_regions: usize) -> Vec<Vec<RegionInfo>> {
+pub(crate) fn merges(overlaps: &[(RegionInfo, RegionInfo)], most_regions: usize) -> Vec<Vec<RegionInfo>> {
     let mut merges: Vec<Vec<RegionInfo>> = Vec::new();
     // A region is in one merge only: the second would fail.
     let mut taken = HashSet::new();
@@ -132,10 +133,23 @@ pub(crate) async fn fix(master: &Arc<Master>) -> Result<()> {
 /// An empty region in the place of a hole, if it is still there. Its directory comes first: what is written to a region
 /// without one is lost when the log is split.
 async fn fill(master: &Arc<Master>, hole: &Hole) -> Result<()> {
-    let _locks = master.procedures.locks.lock(table_locks(&hole.table)).await;
+    let locks = master.procedures.locks.lock(table_locks(&hole.table)).await;
+    fill_locked(master, hole, &locks).await
+}
+
+/// Whether the hole is there now.
+pub(crate) fn is_there(master: &Master, hole: &Hole) -> bool {
     let mut now = CatalogReport::default();
     check_table(&master.cluster.read(), &hole.table, &mut now);
-    if !now.holes.contains(hole) {
+    now.holes.contains(hole)
+}
+
+/// As [`fill`], under the table's locks.
+///
+/// # Errors
+/// What the volume or hbase:meta say.
+pub(crate) async fn fill_locked(master: &Arc<Master>, hole: &Hole, _locks: &LockSet) -> Result<()> {
+    if !is_there(master, hole) {
         return Ok(());
     }
     let table = master.tables.must_exist(&hole.table)?;

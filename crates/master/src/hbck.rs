@@ -3,6 +3,7 @@
 
 use crate::Result;
 use crate::cluster::{RegionState, TableState};
+use crate::healing::Finding;
 use crate::master::Master;
 use base::TimestampMs;
 use fs::FilePath;
@@ -37,6 +38,8 @@ pub struct HbckReport {
     pub orphan_regions_on_volume: BTreeMap<String, FilePath>,
     /// By name, regions that are open nowhere, elsewhere than the master has it, or on several servers.
     pub inconsistent_regions: BTreeMap<String, Whereabouts>,
+    /// What the self-healing watches, has mended, or leaves for a person.
+    pub findings: Vec<Finding>,
 }
 
 /// The runs of the chore.
@@ -51,6 +54,11 @@ impl HbckChore {
     pub fn last_report(&self) -> Option<Arc<HbckReport>> {
         self.last.lock().clone()
     }
+
+    /// A newer report than the last.
+    pub fn set_report(&self, report: HbckReport) {
+        *self.last.lock() = Some(Arc::new(report));
+    }
 }
 
 /// Runs it; false when it is switched off or runs already.
@@ -63,24 +71,32 @@ pub(crate) async fn run(master: &Master) -> bool {
         tracing::warn!("hbck chore already running. Can't run till it finishes.");
         return false;
     };
-    let mut report = HbckReport { started: master.clock.now_ms(), ..HbckReport::default() };
-    compare_servers(master, &mut report);
-    if let Err(error) = find_orphan_directories(master, &mut report).await {
-        tracing::warn!(%error, "the hbck chore cannot list the regions' directories");
-    }
-    report.ended = master.clock.now_ms();
+    let (mut report, _) = look(master).await;
+    report.findings = master.healing.findings();
     tracing::info!(
         inconsistent = report.inconsistent_regions.len(),
         orphans_on_servers = report.orphan_regions_on_servers.len(),
         orphans_on_volume = report.orphan_regions_on_volume.len(),
         "the hbck chore has run"
     );
-    *master.hbck.last.lock() = Some(Arc::new(report));
+    master.hbck.set_report(report);
     true
 }
 
-/// What the servers have open, against what the master has of it.
-fn compare_servers(master: &Master, report: &mut HbckReport) {
+/// Looks; whether the directories could be listed is said, too. A listing of each table's directory, and no other file.
+pub(crate) async fn look(master: &Master) -> (HbckReport, bool) {
+    let mut report = HbckReport { started: master.clock.now_ms(), ..HbckReport::default() };
+    compare_servers(master, &mut report);
+    let listed = find_orphan_directories(master, &mut report).await;
+    if let Err(error) = &listed {
+        tracing::warn!(%error, "the hbck chore cannot list the regions' directories");
+    }
+    report.ended = master.clock.now_ms();
+    (report, listed.is_ok())
+}
+
+/// By encoded name, what regions the servers have open, as they said last: the region's name, and the servers.
+pub(crate) fn deployed(master: &Master) -> BTreeMap<Arc<str>, (String, Vec<ServerName>)> {
     let mut deployed: BTreeMap<Arc<str>, (String, Vec<ServerName>)> = BTreeMap::new();
     for host in master.servers.all() {
         for load in host.region_loads() {
@@ -88,6 +104,12 @@ fn compare_servers(master: &Master, report: &mut HbckReport) {
             deployed.entry(load.encoded_name).or_insert_with(|| (name, Vec::new())).1.push(host.server_name());
         }
     }
+    deployed
+}
+
+/// What the servers have open, against what the master has of it.
+fn compare_servers(master: &Master, report: &mut HbckReport) {
+    let mut deployed = deployed(master);
     let meta_location = master.servers.meta_host().ok().map(|host| host.server_name());
     let cluster = master.cluster.read();
     for node in cluster.with_replicas() {

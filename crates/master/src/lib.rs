@@ -34,6 +34,7 @@ mod error;
 mod files;
 mod groups;
 pub mod hbck;
+pub mod healing;
 mod host;
 mod janitor;
 mod lifetime;

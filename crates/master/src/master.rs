@@ -11,6 +11,7 @@ use crate::consistency::CatalogReport;
 use crate::files::Files;
 use crate::groups::RegionServerGroups;
 use crate::hbck::HbckChore;
+use crate::healing::Healing;
 use crate::host::{Inherited, LogSplitter, Observer, RegionHost};
 use crate::lifetime::Lifetime;
 use crate::locality::{Localities, RackMapping};
@@ -87,6 +88,7 @@ pub struct Master {
     /// What the catalog janitor found last; `None` before its first run.
     pub(crate) catalog_report: parking_lot::Mutex<Option<Arc<CatalogReport>>>,
     pub(crate) hbck: HbckChore,
+    pub(crate) healing: Healing,
     /// Held by a run of the cleaners.
     pub(crate) cleaner: tokio::sync::Mutex<Cleaner>,
     /// Bytes of logs in `oldWALs` when the cleaner last looked.

@@ -19,6 +19,8 @@ pub(crate) struct MasterSettings {
     pub client_lock_timeout: Duration,
     /// Pause of the hbck chore; `None` when it is off.
     pub hbck_interval: Option<Duration>,
+    /// Pause of the self-healing; `None` when it is off.
+    pub healing_interval: Option<Duration>,
     /// Regions that the mending of hbase:meta merges at once.
     pub fix_max_merge_count: usize,
     /// Pause of the catalog janitor.
@@ -110,15 +112,17 @@ pub(crate) struct CleanerTtls {
 impl MasterSettings {
     pub fn from_config(config: &Config) -> MasterSettings {
         let interval = |setting: &Setting<u64>| Duration::from_millis(config.get(setting));
+        // 0 and less: never.
+        let chore_interval = |setting: &Setting<i64>| {
+            u64::try_from(config.get(setting)).ok().filter(|ms| *ms > 0).map(Duration::from_millis)
+        };
         let ttl_us = |setting: &Setting<u64>| config.get(setting).saturating_mul(1000);
         MasterSettings {
             limits: Limits::from_config(config),
             procedure_ttl_ms: config.get(&settings::PROCEDURE_TTL_MS),
             client_lock_timeout: interval(&settings::CLIENT_LOCK_TIMEOUT_MS),
-            hbck_interval: u64::try_from(config.get(&settings::HBCK_INTERVAL_MS))
-                .ok()
-                .filter(|ms| *ms > 0)
-                .map(Duration::from_millis),
+            hbck_interval: chore_interval(&settings::HBCK_INTERVAL_MS),
+            healing_interval: chore_interval(&settings::HEALING_INTERVAL_MS),
             fix_max_merge_count: config.get(&settings::FIX_MAX_MERGE_COUNT) as usize,
             janitor_interval: interval(&settings::JANITOR_INTERVAL_MS),
             cleaner_interval: interval(&settings::CLEANER_INTERVAL_MS),

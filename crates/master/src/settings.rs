@@ -34,6 +34,17 @@ pub const HBCK_INTERVAL_MS: Setting<i64> = Setting {
     doc: "How often hbase:meta, the region servers and the directories are compared for a report; 0 or -1: never.",
 };
 
+/// Pause of the self-healing.
+pub const HEALING_INTERVAL_MS: Setting<i64> = Setting {
+    key: "basalt.master.healing.chore.interval",
+    default: 300_000,
+    min: -1,
+    max: 86_400_000,
+    unit: "ms",
+    doc: "How often what is wrong with hbase:meta, regions, their directories and procedures is looked for, and mended where it was there the \
+          time before too and the evidence suffices; 0 or -1: never, and hbck2's commands are what mends.",
+};
+
 /// Regions merged at once where they overlap.
 pub const FIX_MAX_MERGE_COUNT: Setting<u32> = Setting {
     key: "hbase.master.metafixer.max.merge.count",
@@ -41,7 +52,7 @@ pub const FIX_MAX_MERGE_COUNT: Setting<u32> = Setting {
     min: 2,
     max: 1_000_000,
     unit: "count",
-    doc: "Regions with rows in common that hbck's fixMeta merges at once.",
+    doc: "Regions with rows in common that hbck's fixMeta and the self-healing merge at once.",
 };
 
 /// How long finished procedures are kept.
@@ -466,6 +477,7 @@ pub const ALL: &[&dyn SettingRow] = &[
     &GROUP_FALLBACK,
     &JANITOR_INTERVAL_MS,
     &HBCK_INTERVAL_MS,
+    &HEALING_INTERVAL_MS,
     &FIX_MAX_MERGE_COUNT,
     &PROCEDURE_TTL_MS,
     &CLIENT_LOCK_TIMEOUT_MS,

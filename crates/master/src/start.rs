@@ -11,6 +11,7 @@ use crate::cluster::{Cluster, RegionNode, RegionState, TableState};
 use crate::files::{Files, off_worker};
 use crate::groups::RegionServerGroups;
 use crate::hbck::HbckChore;
+use crate::healing::Healing;
 use crate::host::{Inherited, RegionHost};
 use crate::lifetime::Lifetime;
 use crate::locality::Localities;
@@ -220,6 +221,7 @@ fn assemble(
         janitor: tokio::sync::Mutex::new(()),
         catalog_report: parking_lot::Mutex::default(),
         hbck: HbckChore::default(),
+        healing: Healing::default(),
         cleaner: tokio::sync::Mutex::new(Cleaner::default()),
         old_logs_bytes: AtomicU64::new(0),
         settings: ArcSwap::from_pointee(MasterSettings::from_config(&env.config)),

@@ -36,19 +36,19 @@ fn shape(life: &Life) -> Shape {
 }
 
 /// Names of tables' store files, wherever they are. The master's own store is made anew at each start.
-fn store_files(memory: &MemVolume) -> BTreeSet<String> {
+pub fn store_files(memory: &MemVolume) -> BTreeSet<String> {
     let files = memory.all_files();
     let of_tables = files.iter().filter(|path| !path.starts_with(&FilePath::new("MasterData")));
     let names = of_tables.map(|path| path.name().to_owned());
     names.filter(|name| name.len() >= 32 && name.bytes().all(|b| b.is_ascii_hexdigit())).collect()
 }
 
-fn copy(catalog: &Catalog) -> Catalog {
+pub fn copy(catalog: &Catalog) -> Catalog {
     Arc::new(Mutex::new(catalog.lock().clone()))
 }
 
 /// Lets everything that was begun end.
-async fn settle(life: &Life) {
+pub async fn settle(life: &Life) {
     let settled = async {
         while life.master.unfinished_procedures() > 0 {
             tokio::time::sleep(Duration::from_millis(1)).await;

@@ -7,6 +7,7 @@ mod crash;
 mod ddl;
 mod groups;
 mod hbck;
+mod healing;
 mod locality;
 mod peers;
 mod replicas;

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 pub struct Connected {
     pub life: Life,
-    _server: Server,
+    server: Server,
     client: Client,
 }
 
@@ -25,10 +25,15 @@ pub async fn connect(life: Life, service: &str) -> Connected {
     let server =
         Server::bind(address, life.master.handler(), Arc::new(SystemClock::new()), limits).expect("a free port");
     let client = Client::connect(server.local_addr(), service, ClientOptions::default()).await.expect("connects");
-    Connected { life, _server: server, client }
+    Connected { life, server, client }
 }
 
 impl Connected {
+    /// Another connection, for the calls of another service.
+    pub async fn reconnect(&self, service: &str) -> Client {
+        Client::connect(self.server.local_addr(), service, ClientOptions::default()).await.expect("connects")
+    }
+
     pub async fn call<R: Message + Default>(&self, method: Method, request: &impl Message) -> Result<R, ClientError> {
         let call = self.client.call(method.info(), request, None);
         tokio::time::timeout(Duration::from_secs(30), call).await.expect("an answer")?.decode()

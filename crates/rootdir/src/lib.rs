@@ -15,7 +15,8 @@
 //! .hbase-snapshot/<name>/{.snapshotinfo,data.manifest}         snapshot; its tables' links and what points back: link
 //! MasterData/basalt/backups/<id>                              backup_hold: what backups elsewhere still need
 //! MasterData/basalt/keys/<server>                             which keys were read and written there
-//! staging/..., .tmp/..., .hbck
+//! .hbck/<path>                                                aside: what was in the way
+//! staging/..., .tmp/...
 //! ```
 //!
 //! Always true:
@@ -29,6 +30,7 @@
 //! `HRegionFileSystem`, `FSTableDescriptors`, `HFileArchiver`, `HFileLink`, `StoreFileInfo`, `StoreFileTracker`, `SnapshotManifest`, `RestoreSnapshotHelper`, `WALSplitUtil`, `MasterFileSystem`.
 
 pub mod archive;
+pub mod aside;
 pub mod backup_hold;
 pub mod descriptor;
 pub mod link;
@@ -49,6 +51,7 @@ pub use paths::{
 };
 pub use region_dir::{
     create_region_dir, create_region_dir_durably, create_region_dirs, read_region_info, region_info_bytes,
+    write_region_info,
 };
 pub use store_file::{FileName, link_name};
 pub use tracker::Tracker;

@@ -1,5 +1,6 @@
 //! A region's directory and the file in it that says which region it is. Follows: `HRegionFileSystem`.
 
+use crate::aside::set_aside;
 use crate::paths::{family_name, region_dir};
 use bytes::Bytes;
 use convert::{from_proto, to_proto};
@@ -79,6 +80,28 @@ pub fn create_region_dir_durably(volume: &dyn Volume, info: &RegionInfo, table: 
     create_region_dir(volume, info, table)
 }
 
+/// Writes `.regioninfo` into a region's directory where it is missing, durably; one that says nothing legible is set aside first. A directory that
+/// is not there is not made.
+///
+/// # Errors
+/// What the volume says; and [`std::io::ErrorKind::AlreadyExists`] where the directory says that it is another region.
+pub fn write_region_info(volume: &dyn Volume, info: &RegionInfo, now_ms: i64) -> Result<()> {
+    let dir = region_dir(info);
+    let file = dir.join(REGION_INFO_FILE);
+    match read_region_info(volume, &dir)? {
+        Some(found) if found.encoded_name() == info.encoded_name() => return volume.sync_dir(&dir),
+        Some(_) => return Err(fs::Error::new("write", &file, std::io::ErrorKind::AlreadyExists.into())),
+        None => {}
+    }
+    if volume.exists(&file)? {
+        set_aside(volume, &file, now_ms)?;
+    }
+    if !volume.exists(&dir)? {
+        return Err(fs::Error::new("write", &file, std::io::ErrorKind::NotFound.into()));
+    }
+    volume.publish(&file, &region_info_bytes(info))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,5 +118,25 @@ mod tests {
         let table = TableDescriptor::new(table, [FamilyDescriptor::new("f")]);
         create_region_dir_durably(&volume, &info, &table).expect("memory");
         assert_eq!(read_region_info(&volume, &region_dir(&info)).expect("memory"), Some(info));
+    }
+
+    #[test]
+    fn a_region_info_that_says_nothing_is_written_again_and_one_of_another_region_stays() {
+        let volume = fs::MemVolume::new();
+        let table = TableName::of("ns", "t").expect("legal");
+        let info = RegionInfo::new(table.clone(), Bytes::from("a"), Bytes::from("b"), 7);
+        let file = region_dir(&info).join(REGION_INFO_FILE);
+        let error = write_region_info(&volume, &info, 1).expect_err("no directory is made");
+        assert!(error.is_not_found(), "{error}");
+        volume.put_file(&file, b"junk");
+        write_region_info(&volume, &info, 1).expect("memory");
+        assert_eq!(read_region_info(&volume, &region_dir(&info)).expect("memory").as_ref(), Some(&info));
+        let aside = fs::FilePath::new(".hbck").join(file.as_str());
+        assert_eq!(volume.read(&aside).expect("kept"), b"junk");
+        let other = RegionInfo::new(table, Bytes::from("a"), Bytes::from("b"), 8);
+        volume.put_file(&file, &region_info_bytes(&other));
+        let error = write_region_info(&volume, &info, 2).expect_err("another's");
+        assert_eq!(error.kind(), std::io::ErrorKind::AlreadyExists);
+        assert_eq!(read_region_info(&volume, &region_dir(&info)).expect("memory"), Some(other));
     }
 }

@@ -5,7 +5,7 @@ use super::record::Phase;
 use super::remote::Dispatcher;
 use super::status::StatusTable;
 use super::store::ProcedureStore;
-use super::{BoxedProcedure, Outcome, ProcedureStatus, Record};
+use super::{BoxedProcedure, Outcome, ProcedureStatus, Record, Step};
 use crate::files::Files;
 use crate::lifetime::Lifetime;
 use crate::locks::{LockSet, Locks, Mode, Resource};
@@ -33,13 +33,32 @@ pub(crate) struct Submission {
     pub locks: Vec<(Resource, Mode)>,
 }
 
-/// What clients ask of a procedure that runs.
+/// What clients ask of a procedure that runs, and what it says of itself.
 #[derive(Debug, Default)]
 pub(super) struct Control {
     pub abort: AtomicBool,
     pub bypass: AtomicBool,
     /// One of them was set.
     pub changed: Notify,
+    /// The step that fails and is tried again.
+    pub failing: Mutex<Option<FailingStep>>,
+}
+
+/// A step that fails and is tried again.
+#[derive(Clone, Debug)]
+pub(crate) struct FailingStep {
+    /// The procedure.
+    pub id: u64,
+    /// Its class.
+    pub class: &'static str,
+    /// The step.
+    pub step: Step,
+    /// Since when it fails.
+    pub since: TimestampMs,
+    /// What it said last.
+    pub error: MasterError,
+    /// Whether the procedure can be rolled back now.
+    pub may_abort: bool,
 }
 
 /// The procedures of a master.
@@ -319,6 +338,15 @@ impl<E: Send + Sync + 'static> Procedures<E> {
         control.abort.store(true, Ordering::SeqCst);
         control.changed.notify_one();
         true
+    }
+
+    /// Procedures that are at a step which failed, and is tried again; the oldest first.
+    pub fn failing(&self) -> Vec<FailingStep> {
+        let controls = self.controls.lock();
+        let mut failing: Vec<FailingStep> =
+            controls.values().filter_map(|control| control.failing.lock().clone()).collect();
+        failing.sort_by_key(|step| step.id);
+        failing
     }
 
     /// An operator has a procedure end where it is, as if it had succeeded: before its next step, or while it waits to

@@ -1,6 +1,6 @@
 //! Running one procedure, step by step, until it ends or the master does.
 
-use super::executor::{Control, FIRST_PAUSE, LONGEST_PAUSE, Procedures, Unfinished};
+use super::executor::{Control, FIRST_PAUSE, FailingStep, LONGEST_PAUSE, Procedures, Unfinished};
 use super::locks::Inherited;
 use super::record::Phase;
 use super::{BoxedProcedure, Context, Next, Outcome, Record, RemoteCall, Step};
@@ -113,6 +113,9 @@ impl<E: Send + Sync + 'static> Runner<E> {
             if let Ok(Next::Remote(call)) = next {
                 next = self.call(step, call).await;
             }
+            if !matches!(&next, Err(error) if error.is_transient()) {
+                *self.control.failing.lock() = None;
+            }
             match next {
                 Ok(next) => return Ok(Stepped::Next(next)),
                 Err(error) if error.is_stopped() => return Err(Stopped),
@@ -123,12 +126,20 @@ impl<E: Send + Sync + 'static> Runner<E> {
                 }
                 Err(error) if error.is_transient() => {
                     tracing::warn!(pid = self.record.id, class, %error, "will try again");
+                    self.note_failing(step, error);
                     self.pause(pause).await?;
                     pause = (pause * 2).min(LONGEST_PAUSE);
                 }
                 Err(error) => return Ok(Stepped::Failed(error)),
             }
         }
+    }
+
+    fn note_failing(&self, step: Step, error: MasterError) {
+        let mut failing = self.control.failing.lock();
+        let since = failing.as_ref().map_or_else(|| self.procedures.clock.now_ms(), |failing| failing.since);
+        let (class, may_abort) = (self.record.procedure.class_name(), self.record.procedure.may_abort(step));
+        *failing = Some(FailingStep { id: self.record.id, class, step, since, error, may_abort });
     }
 
     /// Has a server do something. What it says is for the procedure to understand.
