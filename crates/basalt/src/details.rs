@@ -94,6 +94,7 @@ impl web::Details for PageDetails {
         }
         if let Some(hbck) = self.master.hbck_report() {
             reports.hbck_ended_ms = hbck.ended.0;
+            findings.extend(hbck.findings.iter().map(|finding| (finding.kind.name(), finding.to_string())));
             let inconsistent = hbck.inconsistent_regions.iter();
             findings.extend(inconsistent.map(|(region, place)| ("inconsistent region", format!("{region} {place:?}"))));
             let orphans = hbck.orphan_regions_on_servers.iter();

@@ -4,5 +4,6 @@
 mod cluster;
 mod common;
 mod groups;
+mod healing;
 mod locality;
 mod quotas;

@@ -30,12 +30,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Failures after which a finding is left for a person.
+/// Failures after which a finding is left for a person, and tried again every [`RETRY_MS`] only: a remedy may interrupt a region.
 const MOST_FAILURES: u32 = 3;
+/// An hour.
+const RETRY_MS: i64 = 3_600_000;
 /// How long is waited for a server's answer, or a procedure's end.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Remedies in one run: the rest has its turn in the next.
-const MOST_REMEDIES: usize = 100;
+const MOST_REMEDIES: usize = 500;
 /// What was mended lately is remembered, for who looks at the report.
 const MOST_MENDED: usize = 100;
 
@@ -106,7 +108,7 @@ impl Kind {
 /// What became of a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It may pass by itself: the next run acts on it.
+    /// It may pass by itself: the next run looks again.
     Watched,
     /// What was done.
     Mended(String),
@@ -135,7 +137,7 @@ impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.subject, self.what)?;
         match &self.verdict {
-            Verdict::Watched => write!(f, " (the next run of the self-healing acts on it, if it is there then)"),
+            Verdict::Watched => write!(f, " (it may pass by itself; the next run of the self-healing looks again)"),
             Verdict::Mended(done) => write!(f, " (mended: {done})"),
             Verdict::Later(why) => write!(f, " (tried again: {why})"),
             Verdict::ForAPerson(why) => write!(f, " (left for a person: {why})"),
@@ -190,6 +192,7 @@ enum Tried {
 struct Known {
     since: TimestampMs,
     failures: u32,
+    failed_at: TimestampMs,
     verdict: Verdict,
 }
 
@@ -295,12 +298,14 @@ async fn treat(master: &Arc<Master>, memory: &mut Memory, found: Found, turns: &
     let Found { kind, subject, what, remedy } = found;
     let key = (kind, subject);
     let before = memory.known.get(&key);
-    let since = before.map_or_else(|| master.clock.now_ms(), |known| known.since);
-    let mut failures = before.map_or(0, |known| known.failures);
+    let now = master.clock.now_ms();
+    let since = before.map_or(now, |known| known.since);
+    let (mut failures, mut failed_at) = before.map_or((0, now), |known| (known.failures, known.failed_at));
+    let rests = failures >= MOST_FAILURES && now.0 - failed_at.0 < RETRY_MS;
     let verdict = match (remedy, before) {
-        (Remedy::Nothing(why), _) => Verdict::ForAPerson(why),
         (_, None) => Verdict::Watched,
-        (_, Some(known)) if failures >= MOST_FAILURES => known.verdict.clone(),
+        (Remedy::Nothing(why), _) => Verdict::ForAPerson(why),
+        (_, Some(known)) if rests => known.verdict.clone(),
         (_, Some(_)) if *turns == 0 => Verdict::Later("others come first".into()),
         (remedy, Some(_)) => {
             *turns -= 1;
@@ -314,9 +319,9 @@ async fn treat(master: &Arc<Master>, memory: &mut Memory, found: Found, turns: &
                 Ok(Tried::Cannot(why)) => Verdict::ForAPerson(why),
                 Err(error) if error.is_stopped() || master.is_stopping() => return Err(error),
                 Err(error) => {
-                    failures += 1;
+                    (failures, failed_at) = (failures + 1, now);
                     match failures {
-                        MOST_FAILURES => {
+                        MOST_FAILURES.. => {
                             Verdict::ForAPerson(format!("mending failed {failures} times, last with: {error}"))
                         }
                         _ => Verdict::Later(error.to_string()),
@@ -330,7 +335,7 @@ async fn treat(master: &Arc<Master>, memory: &mut Memory, found: Found, turns: &
         // Whatever is found of it again is new.
         memory.known.remove(&key);
     } else {
-        memory.known.insert(key.clone(), Known { since, failures, verdict: verdict.clone() });
+        memory.known.insert(key.clone(), Known { since, failures, failed_at, verdict: verdict.clone() });
     }
     let finding = Finding { kind, subject: key.1, what, since, verdict };
     if is_news {

@@ -121,11 +121,8 @@ async fn a_server_whose_recovery_was_broken_off_is_recovered() {
     all_is_well(&c.life).await;
 }
 
-/// Regions were left on a dead server, and then somebody had the dead servers cleared.
-#[tokio::test]
-async fn regions_of_a_server_that_nobody_knows_are_opened_elsewhere_after_its_logs_are_split() {
-    let c = connect(two_servers().await, "HbckService").await;
-    let dead = kill_one(&c.life);
+/// The server is dead and recovered, and its regions are still said to be on it: their table was not to serve then, and is now.
+async fn leave_regions_on(c: &Connected, dead: &ServerName) {
     let set = async |state: TableState| {
         let request = pb::SetTableStateInMetaRequest {
             table_name: to_proto::table_name(&table_name("t")),
@@ -134,9 +131,17 @@ async fn regions_of_a_server_that_nobody_knows_are_opened_elsewhere_after_its_lo
         let _: pb::GetTableStateResponse = c.call(Method::HbckSetTableStateInMeta, &request).await.expect("set");
     };
     set(TableState::Disabled).await;
-    let crash = c.life.master.server_crashed(&dead).await.expect("accepted");
-    c.life.master.wait_for(crash).await.expect("its table is not to serve");
+    let crash = c.life.master.server_crashed(dead).await.expect("accepted");
+    c.life.master.wait_for(crash).await.expect("recovered");
     set(TableState::Enabled).await;
+}
+
+/// Regions were left on a dead server, and then somebody had the dead servers cleared.
+#[tokio::test]
+async fn regions_of_a_server_that_nobody_knows_are_opened_elsewhere_after_its_logs_are_split() {
+    let c = connect(two_servers().await, "HbckService").await;
+    let dead = kill_one(&c.life);
+    leave_regions_on(&c, &dead).await;
     c.life.splitter.split.lock().clear();
     let master = c.reconnect("MasterService").await;
     let clear = pb::ClearDeadServersRequest { server_name: vec![to_proto::server_name(&dead)] };
@@ -154,20 +159,9 @@ async fn regions_of_a_server_that_nobody_knows_are_opened_elsewhere_after_its_lo
 async fn regions_left_on_a_recovered_server_are_opened() {
     let c = connect(two_servers().await, "HbckService").await;
     let dead = kill_one(&c.life);
-    let gate = c.life.splitter.gate.write().await;
-    let crash = c.life.master.server_crashed(&dead).await.expect("accepted");
-    // It is ended after its logs are split, and before it opens anything.
-    let request = pb::SetTableStateInMetaRequest {
-        table_name: to_proto::table_name(&table_name("t")),
-        table_state: pb::TableState { state: TableState::Disabled as i32 },
-    };
-    let _: pb::GetTableStateResponse = c.call(Method::HbckSetTableStateInMeta, &request).await.expect("set");
-    drop(gate);
-    c.life.master.wait_for(crash).await.expect("ended");
-    let enabled =
-        pb::SetTableStateInMetaRequest { table_state: pb::TableState { state: TableState::Enabled as i32 }, ..request };
-    let _: pb::GetTableStateResponse = c.call(Method::HbckSetTableStateInMeta, &enabled).await.expect("set");
+    leave_regions_on(&c, &dead).await;
     heal(&c.life).await;
+    assert!(findings(&c.life).iter().all(|finding| finding.kind == Kind::NotDeployed), "{:?}", findings(&c.life));
     all_open(&c.life);
     all_is_well(&c.life).await;
 }
@@ -215,6 +209,50 @@ async fn a_region_that_is_closed_stays_closed() {
     heal(&c.life).await;
     is_left(&c.life, Kind::NotDeployed);
     assert_eq!(open_at(&c.life, &info), []);
+}
+
+/// A split was bypassed after its point of no return.
+#[tokio::test]
+async fn a_region_that_was_never_open_is_opened() {
+    let (life, lost) = lost(&[1], |_, _| {}).await;
+    life.host.broken.lock().insert(lost[0].encoded_name().to_string());
+    heal(&life).await;
+    is_mended(&life, Kind::Hole);
+    life.host.broken.lock().clear();
+    let c = connect(life, "HbckService").await;
+    set_region_state(&c, &lost[0], RegionState::Closed).await;
+    heal(&c.life).await;
+    is_mended(&c.life, Kind::StuckRegion);
+    all_is_well(&c.life).await;
+    c.life.check();
+}
+
+#[tokio::test]
+async fn what_fails_three_times_is_left_for_a_person_and_tried_again_later() {
+    let life = crate::common::fresh().await;
+    life.create("t", &["f"], &[]).await;
+    let info = life.regions("t").remove(0);
+    let file = rootdir::region_dir(&info).join(".regioninfo");
+    life.memory.put_file(&file, b"junk");
+    life.memory.inject(Fault {
+        op: Some(fs::mem::Op::Create),
+        path_contains: Some(info.encoded_name().to_string()),
+        nth: 1,
+        kind: FaultKind::Io,
+        forever: true,
+    });
+    heal(&life).await;
+    assert!(matches!(only(&life, Kind::NoRegionInfoFile).verdict, Verdict::Later(_)));
+    heal(&life).await;
+    is_left(&life, Kind::NoRegionInfoFile);
+    life.memory.clear_faults();
+    heal(&life).await;
+    is_left(&life, Kind::NoRegionInfoFile);
+    life.clock.advance_ms(3_600_000);
+    heal(&life).await;
+    is_mended(&life, Kind::NoRegionInfoFile);
+    all_is_well(&life).await;
+    life.check();
 }
 
 #[tokio::test]
@@ -439,9 +477,8 @@ async fn a_directory_without_region_info_gets_it_back_from_a_snapshot_and_is_tak
     lose_rows(&life.catalog, std::slice::from_ref(&lost));
     life.memory.remove_file(&rootdir::region_dir(&lost).join(".regioninfo")).expect("memory");
     let life = start(&life.memory, &life.catalog, Config::default()).await.expect("starts");
-    assert!(life.master.run_healing_chore().await);
-    is_left(&life, Kind::Hole);
     heal(&life).await;
+    is_left(&life, Kind::Hole);
     is_mended(&life, Kind::NoRegionInfoFile);
     heal(&life).await;
     is_mended(&life, Kind::Hole);
@@ -661,7 +698,6 @@ async fn broken_off(
     on_disk(&life.memory, &life.catalog, &regions);
     let (memory, catalog) = (life.memory.snapshot(), life.catalog);
     let files = store_files(&memory);
-    let mut visited = 0;
     for stop_after in 0i64.. {
         for (policy, seed) in [(CrashPolicy::LoseUnsynced, 0), (CrashPolicy::Torn, stop_after as u64)] {
             let (memory, catalog) = (memory.snapshot(), copy(&catalog));
@@ -694,12 +730,11 @@ async fn broken_off(
             assert_eq!(lost, Vec::<String>::new(), "{what}");
             next.master.stop();
             if is_whole {
-                println!("{name}: {visited} calls");
-                assert!(visited > 2, "{name}: the machine went off {visited} times only");
+                println!("{name}: {stop_after} calls");
+                assert!(stop_after > 2, "{name}: the machine went off {stop_after} times only");
                 return;
             }
         }
-        visited += 1;
     }
 }
 

@@ -32,6 +32,22 @@ pub fn set_aside(volume: &dyn Volume, path: &FilePath, now_ms: i64) -> Result<Fi
     Ok(moved)
 }
 
+/// Leaves a copy of a small file aside, durably; answers where. `now_ms` as in [`set_aside`].
+///
+/// # Errors
+/// What the volume says.
+pub fn copy_aside(volume: &dyn Volume, file: &FilePath, now_ms: i64) -> Result<FilePath> {
+    let bytes = volume.read(file)?;
+    let mut target = home(file);
+    let dir = target.parent();
+    volume.create_dir_all_durable(&dir)?;
+    if volume.exists(&target)? && volume.read(&target)? != bytes {
+        target = dir.join(format!("{}-{now_ms}", target.name()));
+    }
+    volume.publish(&target, &bytes)?;
+    Ok(target)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -51,5 +67,10 @@ mod tests {
         assert_eq!(volume.read(&first.join("f/file")).expect("there"), b"first");
         assert_eq!(volume.read(&second.join("f/file")).expect("there"), b"second");
         assert!(!volume.exists(&dir).expect("memory"));
+        volume.put_file(&file, b"third");
+        let copy = copy_aside(&volume, &file, 10).expect("memory");
+        assert_eq!(copy.as_str(), ".hbck/data/default/t/r/f/file-10");
+        assert_eq!(volume.read(&copy).expect("there"), b"third");
+        assert_eq!(volume.read(&file).expect("there"), b"third");
     }
 }

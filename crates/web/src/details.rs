@@ -135,12 +135,12 @@ pub struct Thread {
     pub waits_in: String,
 }
 
-/// What the catalog janitor and the hbck chore found.
+/// What the catalog janitor, the hbck chore and the self-healing found, and what became of it.
 #[derive(Clone, Debug, Default)]
 pub struct Reports {
     /// When the hbck chore last ran; 0: not yet.
     pub hbck_ended_ms: i64,
-    /// What it and the janitor found: the kind, and what.
+    /// What they found: the kind, and what.
     pub findings: Vec<(&'static str, String)>,
 }
 

@@ -292,7 +292,7 @@ pub struct Rows {
     pub count: u32,
 }
 
-fn row(n: u32) -> String {
+pub fn row(n: u32) -> String {
     // Over all regions.
     format!("{}{n:05}", char::from(b'a' + (n % 8) as u8))
 }

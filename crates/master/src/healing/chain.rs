@@ -47,7 +47,8 @@ pub(super) fn look(master: &Master, orphans: &[Orphan], found: &mut Vec<Found>) 
             remedy,
         });
     }
-    for orphan in orphans.iter().filter(|orphan| !taken.contains(&*orphan.encoded)) {
+    let held = master.procedures.locks.held();
+    for orphan in orphans.iter().filter(|orphan| !taken.contains(&*orphan.encoded) && !orphan.is_worked_on(&held)) {
         found.push(of_orphan(orphan, &live));
     }
     overlaps(master, &report.overlaps, &enabled, found);

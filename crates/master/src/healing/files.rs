@@ -3,6 +3,7 @@
 use super::{Found, Kind, Memory, Remedy, Tried, busy, io, list_of};
 use crate::Result;
 use crate::cluster::RegionNode;
+use crate::locks::{Mode, Resource};
 use crate::master::Master;
 use crate::procedure::{region_locks, table_locks};
 use fs::{FilePath, Volume};
@@ -41,6 +42,15 @@ impl Orphan {
     /// Whether there is nothing in it that is not elsewhere too, but for references.
     pub fn has_no_data(&self) -> bool {
         self.files == 0 && !self.has_edits
+    }
+
+    /// Whether somebody is making it, or taking it away: who has the table to himself, or splits or merges what it refers to.
+    pub fn is_worked_on(&self, held: &[(Resource, Mode)]) -> bool {
+        held.iter().any(|(resource, mode)| match resource {
+            Resource::Table(table) => *mode == Mode::Exclusive && *table == self.table,
+            Resource::Region(region) => self.refers_to.contains(&**region),
+            _ => false,
+        })
     }
 
     /// How it is named to people.
@@ -129,7 +139,7 @@ fn next_regions(master: &Master, memory: &mut Memory) -> Vec<RegionInfo> {
         memory.known.keys().filter(|(kind, _)| kind.is_of_files()).map(|(_, of)| &**of).collect();
     let of_found = nodes.iter().filter(|node| found.contains(&*node.info.name_string())).map(|node| &node.info);
     let turn = nodes.iter().skip(from).take(REGIONS_PER_RUN);
-    memory.next_region = match turn.clone().last() {
+    memory.next_region = match turn.clone().next_back() {
         Some(last) if turn.clone().count() == REGIONS_PER_RUN => last.info.encoded_name().to_string(),
         _ => String::new(),
     };
@@ -289,7 +299,7 @@ pub(super) fn look(master: &Master, files: &Files, found: &mut Vec<Found>) {
     let held = master.procedures.locks.held();
     for (table, why) in &files.unserved {
         // It is being made, or unmade.
-        if held.iter().any(|(resource, _)| *resource == crate::locks::Resource::Table(table.clone())) {
+        if held.iter().any(|(resource, _)| *resource == Resource::Table(table.clone())) {
             continue;
         }
         let remedy = Remedy::Nothing(
@@ -332,10 +342,10 @@ fn restore_descriptor(volume: &dyn Volume, described: &TableDescriptor, now_ms: 
     match descriptor::read(volume, &described.name) {
         Ok(Some(_)) => return Ok(false),
         Ok(None) => {}
-        Err(DescriptorError::Damaged { path, .. }) => drop(rootdir::aside::set_aside(volume, &path, now_ms)?),
+        // A copy: where this is broken off, the next start is to find no older one in its place.
+        Err(DescriptorError::Damaged { path, .. }) => drop(rootdir::aside::copy_aside(volume, &path, now_ms)?),
         Err(error) => return Err(io(error)),
     }
-    // An older one may be behind the one that was damaged: writing takes the next number, and that one's place.
     descriptor::write(volume, described).map_err(io)?;
     Ok(true)
 }

@@ -31,6 +31,7 @@ pub(super) fn look(master: &Master, found: &mut Vec<Found>) {
         let state = cluster.state(&info.table);
         if let Some((kind, what)) = judge(node, state, at, &online) {
             let remedy = match kind {
+                // One that was open before: closing a region by hand is an operator's right.
                 Kind::NotDeployed if node.state == RegionState::Closed => Remedy::Nothing(format!(
                     "somebody may have closed it by hand; `basalt hbck assigns {}` opens it",
                     info.encoded_name()
@@ -77,6 +78,9 @@ fn judge(
         },
         // It is tried again by who looks after those.
         (TableState::Enabled, RegionState::FailedOpen) => None,
+        (TableState::Enabled, RegionState::Closed) if at.is_empty() && node.open_seq_id.is_none() => {
+            Some((Kind::StuckRegion, "it was made and never opened, and no procedure works on it".into()))
+        }
         (TableState::Enabled, RegionState::Closed) => Some(match at {
             [] => (Kind::NotDeployed, "it is CLOSED, and its table is enabled".into()),
             servers => (
