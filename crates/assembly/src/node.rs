@@ -6,7 +6,9 @@ use crate::server::{self, ServerParts};
 use base::{Clock, Config, Ledger, Rng};
 use fs::Volume;
 use hfile::SecondLevel;
-use master::{Caller, HostError, Inherited, Master, MasterEnv, Observer, OneRack, RecoveredAtStart, StartError};
+use master::{
+    Caller, HostError, Inherited, Master, MasterEnv, NoGroupMapping, Observer, OneRack, RecoveredAtStart, StartError,
+};
 use model::{RegionInfo, ServerName};
 use parking_lot::Mutex;
 use region::CloseMode;
@@ -186,6 +188,7 @@ impl<S: Syncer> Node<S> {
             observer: parts.observer,
             // There is one server.
             racks: Arc::new(OneRack),
+            group_mapping: Arc::new(NoGroupMapping),
             cluster_id: cluster_id.clone(),
             server_name: parts.master_name,
             info_port: parts.info_port,

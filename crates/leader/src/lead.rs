@@ -2,6 +2,7 @@
 
 use crate::election::{ElectionError, become_active, wait_for_active};
 use crate::files::RegionFiles;
+use crate::group_script::GroupScript;
 use crate::lease::Lease;
 use crate::logs::{DeadLogs, Splitter, server_of_directory};
 use crate::orders::OrderIds;
@@ -213,6 +214,7 @@ impl Leader {
             log_splitter: Arc::new(Splitter(Arc::new(logs))),
             observer: Arc::new(Nodes { znodes: parts.znodes.clone(), next: parts.observer.clone() }),
             racks: Arc::new(Racks::from_config(&parts.config)),
+            group_mapping: GroupScript::from_config(&parts.config),
             cluster_id,
             server_name: parts.name.clone(),
             info_port: parts.info_port,

@@ -14,6 +14,7 @@
 
 mod election;
 mod files;
+mod group_script;
 mod lead;
 mod lease;
 mod link;
@@ -24,6 +25,7 @@ mod racks;
 mod remote;
 mod roll;
 mod rows;
+mod script;
 pub mod settings;
 mod status;
 mod volume;

@@ -1,13 +1,11 @@
 //! In which racks machines stand, as Hadoop is told: by a script or by a table. Follows: `RackManager`, `ScriptBasedMapping`, `TableMapping`,
 //! `CachedDNSToSwitchMapping`.
 
-use crate::settings;
+use crate::{script, settings};
 use base::Config;
 use master::{BoxFuture, DEFAULT_RACK, RackMapping};
 use std::collections::HashMap;
-use std::process::Stdio;
 use std::time::Duration;
-use tokio::process::Command;
 
 /// A script that says nothing for so long is ended. Hadoop waits for ever.
 const SCRIPT_AT_MOST: Duration = Duration::from_secs(30);
@@ -108,18 +106,11 @@ async fn from_script(file: &str, addresses: &[String]) -> Option<Vec<String>> {
         );
         None
     };
-    let call = Command::new(file).args(addresses).stdin(Stdio::null()).kill_on_drop(true).output();
-    let output = match tokio::time::timeout(SCRIPT_AT_MOST, call).await {
-        Ok(Ok(output)) => output,
-        Ok(Err(error)) => return failed(error.to_string()),
-        Err(_) => return failed(format!("it was not done after {} s", SCRIPT_AT_MOST.as_secs())),
+    let said = match script::run(file, addresses, SCRIPT_AT_MOST).await {
+        Ok(said) => said,
+        Err(what) => return failed(what),
     };
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return failed(format!("{}: {}", output.status, said.trim()));
-    }
-    let racks: Vec<String> =
-        String::from_utf8_lossy(&output.stdout).split_ascii_whitespace().map(str::to_owned).collect();
+    let racks: Vec<String> = said.split_ascii_whitespace().map(str::to_owned).collect();
     if racks.len() != addresses.len() {
         return failed(format!("it printed {} racks for {} machines", racks.len(), addresses.len()));
     }

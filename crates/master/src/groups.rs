@@ -14,6 +14,7 @@
 use crate::catalog::newest_hidden_stamp;
 use crate::chores;
 use crate::cluster::{Cluster, RegionState};
+use crate::host::BoxFuture;
 use crate::master::Master;
 use crate::procedure::Caller;
 use crate::procedure::ddl::{create, modify};
@@ -44,6 +45,22 @@ impl From<Refusal> for MasterError {
             Refusal::Constraint(message) => MasterError::new(ErrorKind::Constraint, message),
             Refusal::DoNotRetry(message) => MasterError::do_not_retry(message),
         }
+    }
+}
+
+/// Says to which group a new table belongs whose descriptor names none. Follows: `RSGroupInfoManagerImpl.RSGroupMappingScript`.
+pub trait GroupMapping: Send + Sync {
+    /// The name of the group; `None` where nothing is said of it, or it could not be found out, which has been told in the log.
+    fn group<'a>(&'a self, table: &'a TableName) -> BoxFuture<'a, Option<String>>;
+}
+
+/// Says nothing of any table.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoGroupMapping;
+
+impl GroupMapping for NoGroupMapping {
+    fn group<'a>(&'a self, _table: &'a TableName) -> BoxFuture<'a, Option<String>> {
+        Box::pin(std::future::ready(None))
     }
 }
 
@@ -369,16 +386,44 @@ pub(crate) async fn table_changed(master: &Arc<Master>, old: &TableDescriptor, n
     .await
 }
 
-/// Whether a table of this descriptor may be made. Follows: `RSGroupAdminEndpoint#preCreateTableAction`, `#preCloneSnapshot`.
+/// Whether a table of this descriptor may be made. Answers the group that [`GroupMapping`] has for it, into which it is to be moved
+/// ([`move_new_table`]) before its regions are opened. Follows: `RSGroupAdminEndpoint#preCreateTableAction`, `#preCloneSnapshot`,
+/// `RSGroupInfoManagerImpl#determineRSGroupInfoForTable`.
 ///
 /// # Errors
 /// It names a group that is not there, or its group has no server that is online.
-pub(crate) fn check_create(master: &Master, descriptor: &TableDescriptor) -> Result<()> {
-    let Some(groups) = master.groups.read(&master.servers) else { return Ok(()) };
-    if descriptor.name.is_system() {
-        return Ok(());
+pub(crate) async fn check_create(master: &Master, descriptor: &TableDescriptor) -> Result<Option<String>> {
+    let Some(groups) = master.groups.read(&master.servers) else { return Ok(None) };
+    let table = &descriptor.name;
+    if table.is_system() {
+        return Ok(None);
     }
-    check_group(master, &groups, descriptor)
+    if attribute(descriptor).is_none()
+        && groups.of_table(table).is_none()
+        && let Some(name) = master.group_mapping.group(table).await
+    {
+        // One that is not there is passed over, as in HBase.
+        if let Some(group) = groups.get(&name) {
+            check_servers(master, group, table)?;
+            return Ok(Some(name));
+        }
+        tracing::warn!(%table, "{name:?}, the group of a new table by {}, does not exist", settings::GROUP_SCRIPT.key);
+    }
+    check_group(master, &groups, descriptor).map(|()| None)
+}
+
+/// A table that is about to be made is in that group from now on. Follows: `RSGroupAdminEndpoint#moveTableToRSGroup`.
+///
+/// # Errors
+/// hbase:rsgroup cannot be written.
+pub(crate) async fn move_new_table(master: &Arc<Master>, table: &TableName, group: Option<String>) -> Result<()> {
+    let Some(group) = group else { return Ok(()) };
+    change(master, |groups, _| {
+        // One that has gone meanwhile takes nothing in.
+        let after = if groups.get(&group).is_some() { groups.with_table(table, &group) } else { groups.clone() };
+        Ok((after, ()))
+    })
+    .await
 }
 
 /// Whether a table's descriptor may become `new`. Follows: `RSGroupAdminEndpoint#preModifyTableAction`.
@@ -402,9 +447,12 @@ fn check_group(master: &Master, groups: &Groups, descriptor: &TableDescriptor) -
             groups.for_table(&descriptor.name, None, of_namespace.map(String::as_str))
         }
     };
+    check_servers(master, group, &descriptor.name)
+}
+
+fn check_servers(master: &Master, group: &Group, table: &TableName) -> Result<()> {
     if addresses(&master.servers.assignable()).is_disjoint(&group.servers) {
-        let message =
-            format!("No online servers in the rsgroup {} which table {} belongs to", group.name, descriptor.name);
+        let message = format!("No online servers in the rsgroup {} which table {table} belongs to", group.name);
         return Err(MasterError::new(ErrorKind::HBaseIo, message));
     }
     Ok(())

@@ -9,7 +9,7 @@ use crate::client_locks::ClientLocks;
 use crate::cluster::Cluster;
 use crate::consistency::CatalogReport;
 use crate::files::Files;
-use crate::groups::RegionServerGroups;
+use crate::groups::{GroupMapping, RegionServerGroups};
 use crate::hbck::HbckChore;
 use crate::healing::Healing;
 use crate::host::{Inherited, LogSplitter, Observer, RegionHost};
@@ -51,6 +51,8 @@ pub struct MasterEnv {
     pub observer: Arc<dyn Observer>,
     /// Says where machines stand.
     pub racks: Arc<dyn RackMapping>,
+    /// Says to which groups of region servers new tables belong.
+    pub group_mapping: Arc<dyn GroupMapping>,
     /// From [`rootdir::root::prepare`].
     pub cluster_id: String,
     /// The master's own name.
@@ -78,6 +80,7 @@ pub struct Master {
     pub(crate) switches: Switches,
     pub(crate) quotas: Quotas,
     pub(crate) groups: Arc<RegionServerGroups>,
+    pub(crate) group_mapping: Arc<dyn GroupMapping>,
     pub(crate) normalizer: Arc<Normalizer>,
     pub(crate) balancer: Balancer,
     pub(crate) localities: Localities,

@@ -449,6 +449,24 @@ pub const GROUP_FALLBACK: Setting<bool> = Setting {
           Off, they stay closed until one is back.",
 };
 
+/// The program that says to which group a new table belongs.
+pub const GROUP_SCRIPT: TextSetting = TextSetting::any(
+    "hbase.rsgroup.table.mapping.script",
+    "none",
+    "A program on the machine of `basalt master` that is called with the namespace and the name of a new table whose descriptor names no group, and prints \
+     the group that it is to be in. It goes before the namespace's group; where it fails, says nothing or names no group that there is, that counts.",
+);
+
+/// How long it may take.
+pub const GROUP_SCRIPT_TIMEOUT_MS: Setting<u64> = Setting {
+    key: "hbase.rsgroup.table.mapping.script.timeout",
+    default: 5_000,
+    min: 1,
+    max: 3_600_000,
+    unit: "ms",
+    doc: "How long hbase.rsgroup.table.mapping.script may take before it is ended, and the table made without its word.",
+};
+
 /// Smallest MAX_FILESIZE that the checks let pass.
 pub const MAX_FILESIZE_LIMIT: Setting<i64> = Setting {
     key: "hbase.hregion.max.filesize.limit",
@@ -475,6 +493,8 @@ pub const ALL: &[&dyn SettingRow] = &[
     &MAINTENANCE_MODE,
     &MASTER_COPROCESSORS,
     &GROUP_FALLBACK,
+    &GROUP_SCRIPT,
+    &GROUP_SCRIPT_TIMEOUT_MS,
     &JANITOR_INTERVAL_MS,
     &HBCK_INTERVAL_MS,
     &HEALING_INTERVAL_MS,

@@ -214,6 +214,7 @@ fn assemble(
         switches,
         quotas: Quotas::new(&env.config),
         groups,
+        group_mapping: env.group_mapping,
         normalizer: Arc::default(),
         balancer: Balancer::new(&env.config, &*env.clock),
         localities: Localities::new(env.racks),

@@ -302,6 +302,51 @@ async fn calls_that_make_no_sense_are_refused() {
     assert!(said.ends_with("localhost:65536 is no address of a server"), "{said}");
 }
 
+/// Tables called `of_<group>` are mapped to that group ([`crate::common::ByPrefix`]).
+#[tokio::test]
+async fn a_new_table_is_made_in_the_group_that_the_mapping_says() {
+    let c = cluster(4).await;
+    c.add("g").await;
+    c.add("other").await;
+    c.add("empty").await;
+    c.move_servers(&[2], "g").await;
+    c.move_servers(&[1], "other").await;
+    let master = &c.life.master;
+    let of_other = NamespaceConfiguration::from([(GROUP.to_owned(), "other".to_owned())]);
+    let id = master.create_namespace("ns".into(), of_other, &caller()).await.expect("accepted");
+    master.wait_for(id).await.expect("made");
+    c.life.create("of_g", &["f"], &SIX).await;
+    assert_eq!(where_is(&c.life, "of_g"), BTreeSet::from([2]), "from the first open on");
+    c.life.create("ns:of_g", &["f"], &SIX).await;
+    assert_eq!(where_is(&c.life, "ns:of_g"), BTreeSet::from([2]), "before its namespace's");
+    c.life.create("ns:of_nobody", &["f"], &SIX).await;
+    assert_eq!(where_is(&c.life, "ns:of_nobody"), BTreeSet::from([1]), "its namespace's, where there is no such group");
+    let mut named = table("ns:of_other", &["f"]);
+    named.attributes.insert(GROUP.into(), bytes::Bytes::from("g"));
+    let id = master.create_table(named, &[], &caller()).await.expect("accepted");
+    master.wait_for(id).await.expect("made");
+    assert_eq!(where_is(&c.life, "ns:of_other"), BTreeSet::from([2]), "its own word goes before");
+    let refused = master.create_table(table("of_empty", &["f"]), &[], &caller()).await.expect_err("no servers");
+    assert_eq!(refused.message, "No online servers in the rsgroup empty which table of_empty belongs to");
+    let tables = c.groups().await["g"].1.clone();
+    assert_eq!(tables, ["ns:of_g", "ns:of_other", "of_g"]);
+    let descriptor = master.cluster().descriptor(&table_name("of_g")).expect("there");
+    assert!(!descriptor.attributes.contains_key(GROUP.as_bytes()), "its descriptor says nothing of it");
+    // Cloned tables, too.
+    let wanted = pb::SnapshotDescription { name: "s".into(), table: Some("ns:of_nobody".into()), ..Default::default() };
+    let id = master.take_snapshot(wanted.clone(), &caller()).await.expect("accepted");
+    master.wait_for(id).await.expect("taken");
+    let restore = pb::RestoreSnapshotRequest {
+        snapshot: pb::SnapshotDescription { table: Some("ns:of_g2".into()), ..wanted },
+        ..Default::default()
+    };
+    c.add("g2").await;
+    c.move_servers(&[3], "g2").await;
+    let answer: pb::RestoreSnapshotResponse = c.call(Method::MasterRestoreSnapshot, &restore).await.expect("accepted");
+    master.wait_for(answer.proc_id).await.expect("cloned");
+    assert_eq!(where_is(&c.life, "ns:of_g2"), BTreeSet::from([3]));
+}
+
 #[tokio::test]
 async fn a_table_is_made_in_the_group_that_it_or_its_namespace_names() {
     let c = cluster(3).await;

@@ -3,8 +3,8 @@
 
 use basalt_master::cluster::{NamespaceConfiguration, RegionState, TableState};
 use basalt_master::{
-    BoxFuture, Caller, HostError, Inherited, LogSplitter, Master, MasterEnv, Observer, OneRack, PeerNodes, RegionHost,
-    ServerLogs, StartError, meta,
+    BoxFuture, Caller, GroupMapping, HostError, Inherited, LogSplitter, Master, MasterEnv, Observer, OneRack,
+    PeerNodes, RegionHost, ServerLogs, StartError, meta,
 };
 use base::{Config, ManualClock, Rng, SeqId};
 use bytes::Bytes;
@@ -502,6 +502,16 @@ pub const APART: &str = "test.apart";
 /// Setting of a host whose log takes so long to sync.
 pub const SYNC_MS: &str = "test.sync.ms";
 
+/// Has tables called `of_<group>` in that group, as a script would.
+pub struct ByPrefix;
+
+impl GroupMapping for ByPrefix {
+    fn group<'a>(&'a self, table: &'a TableName) -> BoxFuture<'a, Option<String>> {
+        let group = table.qualifier().strip_prefix("of_").map(str::to_owned);
+        Box::pin(std::future::ready(group))
+    }
+}
+
 pub async fn start(memory: &MemVolume, catalog: &Catalog, config: Config) -> Result<Life, StartError> {
     start_with(memory, catalog, config, 1).await
 }
@@ -558,6 +568,7 @@ pub async fn start_after(
         log_splitter: splitter.clone(),
         observer: notes.clone(),
         racks: Arc::new(OneRack),
+        group_mapping: Arc::new(ByPrefix),
         cluster_id,
         server_name: ServerName::new("localhost", 16000, 1_795_220_000_000),
         info_port: Some(16010),

@@ -45,10 +45,11 @@ pub(crate) async fn submit(
         tracing::warn!(table = %table.name, "a client makes a table in the namespace hbase");
     }
     master.namespaces.existing(table.name.namespace())?;
+    let mut group = None;
     // What the server makes for itself bears any setting; follows `HMaster#createSystemTable`.
     if !table.name.is_system() || master.is_initialized() {
         check_table(&master.settings().limits, &table)?;
-        groups::check_create(master, &table)?;
+        group = groups::check_create(master, &table).await?;
         master.assignment.check_replication(&table)?;
     }
     let trackers = master.settings().limits.trackers().clone();
@@ -68,6 +69,7 @@ pub(crate) async fn submit(
         }
         trackers::check_create(&trackers, &table)?;
         quotas::namespace::check_create(master, &table.name, regions.len())?;
+        groups::move_new_table(master, &table.name, group).await?;
         Ok(Box::new(CreateTable { table: Arc::clone(&table), regions }) as BoxedProcedure)
     };
     master.procedures.submit(master, submission, prepare).await

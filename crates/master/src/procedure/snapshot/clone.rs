@@ -65,7 +65,8 @@ pub(super) async fn submit(
         }
         let trackers = master.settings().limits.trackers().clone();
         trackers::check_create(&trackers, &table)?;
-        groups::check_create(master, &table)?;
+        let group = groups::check_create(master, &table).await?;
+        groups::move_new_table(master, &table.name, group).await?;
         // As in HBase it says no more of trackers than the snapshot does.
         let table = Arc::new(table);
         let regions = placed.into_iter().map(|placed| placed.info).collect();
