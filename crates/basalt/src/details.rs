@@ -16,7 +16,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The source of these pages.
 pub struct PageDetails {
-    server: Arc<RegionServer>,
+    /// `None`: region servers are other processes, whose pages have what is theirs.
+    server: Option<Arc<RegionServer>>,
     master: Arc<Master>,
     /// The node that all others are below.
     znode_parent: String,
@@ -25,8 +26,12 @@ pub struct PageDetails {
 impl PageDetails {
     /// Of a node that serves.
     pub fn new(server: &Arc<RegionServer>, master: &Arc<Master>, znode_parent: &str) -> PageDetails {
-        let (server, master, znode_parent) = (server.clone(), master.clone(), znode_parent.to_owned());
-        PageDetails { server, master, znode_parent }
+        PageDetails { server: Some(server.clone()), ..PageDetails::of_master(master, znode_parent) }
+    }
+
+    /// Of a master whose region servers are other processes.
+    pub fn of_master(master: &Arc<Master>, znode_parent: &str) -> PageDetails {
+        PageDetails { server: None, master: master.clone(), znode_parent: znode_parent.to_owned() }
     }
 }
 
@@ -60,11 +65,11 @@ impl web::Details for PageDetails {
     }
 
     fn slow_calls(&self) -> Vec<SlowCall> {
-        slow_calls(&self.server)
+        self.server.as_ref().map(|server| slow_calls(server)).unwrap_or_default()
     }
 
     fn running(&self) -> Vec<Running> {
-        running(&self.server)
+        self.server.as_ref().map(|server| running(server)).unwrap_or_default()
     }
 
     fn table(&self, name: &str) -> Option<Vec<String>> {
@@ -74,7 +79,7 @@ impl web::Details for PageDetails {
     }
 
     fn store_files(&self, region: &str) -> Option<Vec<StoreFile>> {
-        store_files(&self.server, region)
+        store_files(self.server.as_ref()?, region)
     }
 
     fn reports(&self) -> Reports {
@@ -106,11 +111,11 @@ impl web::Details for PageDetails {
     }
 
     fn tables_with_keys(&self) -> Vec<TableName> {
-        self.server.tables_with_keys()
+        self.server.as_ref().map(|server| server.tables_with_keys()).unwrap_or_default()
     }
 
     fn key_grid(&self, table: &TableName, measure: Measure, span_ms: i64) -> Option<Grid> {
-        self.server.key_grid(table, measure, span_ms)
+        self.server.as_ref()?.key_grid(table, measure, span_ms)
     }
 
     fn znodes(&self) -> String {
@@ -118,10 +123,11 @@ impl web::Details for PageDetails {
             servers.iter().map(|server| format!("\n {server}")).collect::<String>()
         });
         format!(
-            "HBase is rooted at {}\nActive master address:\n {}\nBackup master addresses:\n\
-             Region server holding hbase:meta:{}\nRegion servers:{}\n",
+            "HBase is rooted at {}\nActive master address:\n {}\n{}Region server holding hbase:meta:{}\nRegion servers:{}\n",
             self.znode_parent,
             self.master.server_name(),
+            // Those of a cluster are known to ZooKeeper alone.
+            self.server.as_ref().map_or("", |_| "Backup master addresses:\n"),
             lines(views.meta_server().as_slice()),
             lines(&views.servers().0),
         )

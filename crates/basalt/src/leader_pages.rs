@@ -1,5 +1,6 @@
 //! The status pages and metrics of `basalt master`: what it sees of its region servers, which have theirs elsewhere.
 
+use crate::details::PageDetails;
 use crate::pages_port;
 use crate::ports::listen_address;
 use crate::process::OwnProcess;
@@ -15,7 +16,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use web::Status;
 use web::settings::{INFO_BIND_ADDRESS, INFO_PORT};
-use web::status::{Balance, Cluster, InTransition, Property, Region, Requests, Server, StatusSource, Table};
+use web::status::{
+    Balance, Cluster, InTransition, Property, Region, Requests, Server, ServerGroup, StatusSource, Table,
+};
 
 /// The source of the pages. Knows little while the master is a backup.
 pub struct LeaderPages {
@@ -34,6 +37,7 @@ struct Ready {
     master: Arc<Master>,
     data_directory: String,
     since_ms: i64,
+    details: PageDetails,
 }
 
 impl LeaderPages {
@@ -66,7 +70,8 @@ impl LeaderPages {
                 .gauge("masterFinishedInitializationTime", of(since_ms));
         });
         let data_directory = data_directory.to_owned();
-        let _only_once = self.ready.set(Ready { master: master.clone(), data_directory, since_ms });
+        let details = PageDetails::of_master(master, coordination::settings::znode_parent(&self.config));
+        let _only_once = self.ready.set(Ready { master: master.clone(), data_directory, since_ms, details });
     }
 
     /// Opens their port; `None` where none are wanted, or nothing is said and the port is another's.
@@ -102,6 +107,10 @@ impl StatusSource for LeaderPages {
         properties(&self.config)
     }
 
+    fn details(&self) -> Option<&dyn web::Details> {
+        self.ready.get().map(|ready| &ready.details as &dyn web::Details)
+    }
+
     fn process(&self) -> Option<&dyn web::details::ProcessDetails> {
         Some(&self.process)
     }
@@ -111,7 +120,7 @@ impl StatusSource for LeaderPages {
     }
 }
 
-fn fill(status: &mut Status, Ready { master, data_directory, since_ms }: &Ready) {
+fn fill(status: &mut Status, Ready { master, data_directory, since_ms, .. }: &Ready) {
     let views = master.views();
     (status.live_servers, status.dead_servers) = views.servers();
     status.draining_servers = views.draining_servers();
@@ -144,6 +153,7 @@ fn fill(status: &mut Status, Ready { master, data_directory, since_ms }: &Ready)
                 (record.proc_id, format!("{class} {}", record.state().as_str_name()))
             })
             .collect(),
+        groups: views.groups().map(|groups| groups.into_iter().map(group).collect()),
     });
     let mut by_region: HashMap<Arc<str>, RegionLoad> =
         loads.into_iter().flat_map(|(_, regions, _)| regions).map(|load| (load.encoded_name.clone(), load)).collect();
@@ -173,6 +183,11 @@ fn fill(status: &mut Status, Ready { master, data_directory, since_ms }: &Ready)
             });
         }
     }
+}
+
+fn group(group: master::GroupOfServers) -> ServerGroup {
+    let master::GroupOfServers { name, servers, tables, configuration } = group;
+    ServerGroup { name, servers, tables, configuration }
 }
 
 fn has_ended(record: &proto::pb::Procedure) -> bool {

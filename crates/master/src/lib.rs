@@ -82,4 +82,4 @@ pub use procedure::{Caller, Outcome, ProcedureStoreError};
 pub use service::{HBASE_VERSION, MasterHandler};
 pub use start::{StartError, Starting};
 pub use switches::{Switches, SwitchesError};
-pub use views::{HeldLock, Views};
+pub use views::{GroupOfServers, HeldLock, Views};

@@ -4,8 +4,8 @@ use crate::locks::{Mode, Resource};
 use crate::master::Master;
 use crate::quotas::table::QuotaTable;
 use crate::{LastRun, Memory, Result};
-use model::ServerName;
 use model::status::RegionLoad;
+use model::{ServerName, TableName};
 use proto::pb;
 use quota::rows::{self, Subject};
 use std::sync::Arc;
@@ -23,6 +23,19 @@ pub struct HeldLock {
     pub name: String,
     /// Nobody else may have it.
     pub is_exclusive: bool,
+}
+
+/// A group of region servers, as pages show it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupOfServers {
+    /// Its name.
+    pub name: String,
+    /// `host:port` of its servers, online or not.
+    pub servers: Vec<String>,
+    /// Its tables.
+    pub tables: Vec<TableName>,
+    /// What is configured for it.
+    pub configuration: Vec<(String, String)>,
 }
 
 impl Master {
@@ -52,6 +65,18 @@ impl Views<'_> {
     /// Whether the balancer is switched on, and what it did last.
     pub fn balancer(&self) -> (bool, Option<LastRun>) {
         (self.0.switches.balancer(), self.0.balancer.last_run())
+    }
+
+    /// The groups of region servers; `None` where there are none, or they are not known yet.
+    pub fn groups(&self) -> Option<Vec<GroupOfServers>> {
+        let groups = self.0.groups.current(&self.0.servers)?;
+        let view = |group: &rsgroup::Group| GroupOfServers {
+            name: group.name.clone(),
+            servers: group.servers.iter().map(ToString::to_string).collect(),
+            tables: group.tables.iter().cloned().collect(),
+            configuration: group.configuration.clone().into_iter().collect(),
+        };
+        Some(groups.list().map(view).collect())
     }
 
     /// Where hbase:meta is.

@@ -330,6 +330,9 @@ async fn a_new_table_is_made_in_the_group_that_the_mapping_says() {
     assert_eq!(refused.message, "No online servers in the rsgroup empty which table of_empty belongs to");
     let tables = c.groups().await["g"].1.clone();
     assert_eq!(tables, ["ns:of_g", "ns:of_other", "of_g"]);
+    let shown = master.views().groups().expect("groups are on");
+    let g = shown.iter().find(|group| group.name == "g").expect("shown");
+    assert_eq!((&g.servers[..], g.tables.len()), (&["localhost:16022".to_owned()][..], 3));
     let descriptor = master.cluster().descriptor(&table_name("of_g")).expect("there");
     assert!(!descriptor.attributes.contains_key(GROUP.as_bytes()), "its descriptor says nothing of it");
     // Cloned tables, too.

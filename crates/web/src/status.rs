@@ -158,6 +158,21 @@ pub struct Cluster {
     pub last_balance: Option<Balance>,
     /// Procedures that have not ended: their ids, and what they do.
     pub procedures: Vec<(u64, String)>,
+    /// The groups of region servers, by name; `None` where there are none, or they are not known yet.
+    pub groups: Option<Vec<ServerGroup>>,
+}
+
+/// A group of region servers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerGroup {
+    /// Its name.
+    pub name: String,
+    /// `host:port` of its servers, online or not.
+    pub servers: Vec<String>,
+    /// Its tables.
+    pub tables: Vec<TableName>,
+    /// What is configured for it.
+    pub configuration: Vec<(String, String)>,
 }
 
 /// A region server as it reported last.

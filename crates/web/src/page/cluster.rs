@@ -1,6 +1,6 @@
 //! The status page of a master whose region servers are other processes.
 
-use super::{PageRequest, frame, lists};
+use super::{PageRequest, frame, groups, lists};
 use crate::markup::{Bytes, Count, Markup, Moment, Part, Rate, Span};
 use crate::page::Face;
 use crate::rates::RequestRates;
@@ -17,6 +17,7 @@ pub fn draw(status: &Status, cluster: &Cluster, rates: &RequestRates, request: &
         lists::in_transition(page, status, request.now_ms);
         procedures(page, cluster);
         servers(page, status, cluster);
+        groups::list(page, cluster);
         balancer(page, cluster, request.now_ms);
         lists::tables(page, status);
         facts(page, status);
@@ -147,6 +148,7 @@ mod tests {
             balancer_on: true,
             last_balance: Some(Balance { at_ms: 1000, calculated: 5, executed: 3 }),
             procedures: vec![(17, "TransitRegionStateProcedure".to_owned())],
+            groups: None,
         };
         let mut status = Status::unknown("0.1.0", 0);
         status.dead_servers = vec![name("three")];

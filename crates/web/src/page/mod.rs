@@ -6,6 +6,7 @@
 pub mod admin;
 mod cluster;
 pub mod frame;
+pub mod groups;
 pub mod keys;
 mod lists;
 pub mod process;

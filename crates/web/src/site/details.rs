@@ -3,7 +3,7 @@
 use super::{Answer, Detail, HTML, JSON, Site, TEXT, plain, region_list, respond};
 use crate::details::{Details, PROFILE_EVENTS, ProcessDetails, ProfileRequest};
 use crate::jmx;
-use crate::page::{admin, frame, keys, process, table, work};
+use crate::page::{admin, frame, groups, keys, process, table, work};
 use crate::query::Query;
 use crate::status::Status;
 use hyper::StatusCode;
@@ -96,6 +96,11 @@ impl Site {
             Detail::Checks => {
                 let reports = details.reports();
                 frame::whole(self.face, "Checks", now_ms, |page| admin::reports(page, &reports))
+            }
+            Detail::Group => {
+                let status = self.source.status();
+                let title = name.map_or_else(|| "RSGroups".to_owned(), |name| format!("RSGroup: {name}"));
+                frame::whole(self.face, &title, now_ms, |page| groups::one(page, &status, name))
             }
             Detail::Keys => {
                 let asked = keys::Asked::of(query);

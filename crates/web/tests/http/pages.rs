@@ -5,7 +5,7 @@ use basalt_web::status::GatewayKind;
 use std::time::{Duration, Instant};
 
 /// Every page, and something that only it shows.
-const PAGES: [(&str, &str); 27] = [
+const PAGES: [(&str, &str); 28] = [
     ("/master-status", "compaction"),
     ("/rs-status", "10.0.0.1"),
     ("/table.jsp?name=ns:orders", "{NAME"),
@@ -25,6 +25,7 @@ const PAGES: [(&str, &str); 27] = [
     ("/rsOperationDetails.jsp", "startRow"),
     ("/rits.jsp", "OPENING"),
     ("/hbck.jsp", "hole"),
+    ("/rsgroup.jsp?name=default", "RSGroups are not enabled"),
     ("/zk.jsp", "rooted at /hbase"),
     ("/processMaster.jsp", "4711"),
     ("/processRS.jsp", "flusher-0"),
