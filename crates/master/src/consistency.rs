@@ -70,10 +70,11 @@ fn check_table(cluster: &Cluster, table: &TableName, report: &mut CatalogReport)
         }
         seen = Some((info, seen.map_or(info, |(_, furthest)| further(furthest, info))));
     }
-    if let Some((_, furthest)) = seen
-        && !furthest.end_key.is_empty()
-    {
-        hole(&furthest.end_key, &Bytes::new());
+    match seen {
+        // hbase:meta has lost all of it.
+        None => hole(&Bytes::new(), &Bytes::new()),
+        Some((_, furthest)) if !furthest.end_key.is_empty() => hole(&furthest.end_key, &Bytes::new()),
+        Some(_) => {}
     }
 }
 

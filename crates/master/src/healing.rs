@@ -342,7 +342,8 @@ async fn treat(master: &Arc<Master>, memory: &mut Memory, found: Found, turns: &
         match finding.verdict {
             Verdict::Mended(_) => tracing::warn!("self-healing: {} {finding}", kind.name()),
             Verdict::ForAPerson(_) => tracing::error!("self-healing: {} {finding}", kind.name()),
-            Verdict::Watched | Verdict::Later(_) => tracing::info!("self-healing: {} {finding}", kind.name()),
+            Verdict::Later(_) => tracing::info!("self-healing: {} {finding}", kind.name()),
+            Verdict::Watched => tracing::debug!("self-healing: {} {finding}", kind.name()),
         }
     }
     Ok(Some(finding))

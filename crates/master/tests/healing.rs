@@ -344,6 +344,17 @@ async fn regions_that_hbase_meta_lost_are_taken_in_again_with_their_files() {
 }
 
 #[tokio::test]
+async fn a_table_of_which_hbase_meta_lost_every_region_is_taken_in_again() {
+    let (life, lost) = lost(&[0, 1, 2, 3, 4], |_, _| {}).await;
+    assert_eq!(life.regions("t"), []);
+    heal(&life).await;
+    is_mended(&life, Kind::Hole);
+    assert_eq!(life.regions("t"), lost);
+    all_is_well(&life).await;
+    life.check();
+}
+
+#[tokio::test]
 async fn a_hole_of_which_nothing_is_left_is_filled_by_an_empty_region() {
     let gone = |memory: &MemVolume, lost: &[RegionInfo]| {
         lost.iter().for_each(|info| memory.remove_dir_all(&rootdir::region_dir(info)).expect("memory"));

@@ -137,7 +137,8 @@ fn next_regions(master: &Master, memory: &mut Memory) -> Vec<RegionInfo> {
     let from = nodes.partition_point(|node| **node.info.encoded_name() <= *memory.next_region);
     let found: BTreeSet<&str> =
         memory.known.keys().filter(|(kind, _)| kind.is_of_files()).map(|(_, of)| &**of).collect();
-    let of_found = nodes.iter().filter(|node| found.contains(&*node.info.name_string())).map(|node| &node.info);
+    let is_found = |node: &&&RegionNode| !found.is_empty() && found.contains(&*node.info.name_string());
+    let of_found = nodes.iter().filter(is_found).map(|node| &node.info);
     let turn = nodes.iter().skip(from).take(REGIONS_PER_RUN);
     memory.next_region = match turn.clone().next_back() {
         Some(last) if turn.clone().count() == REGIONS_PER_RUN => last.info.encoded_name().to_string(),
