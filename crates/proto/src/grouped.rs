@@ -10,8 +10,10 @@ use crate::pb;
 
 /// Its name in a `CoprocessorServiceCall`.
 pub const SERVICE: &str = "BasaltGroupedAggregateService";
-/// Its only method.
+/// Its method for requests without expressions.
 pub const METHOD: &str = "Aggregate";
+/// Its method for those with: a server from before there were any does not know it, and so does not pass over them.
+pub const METHOD_OF_EXPRESSIONS: &str = "AggregateExpressions";
 
 /// What is to be computed.
 #[derive(Clone, PartialEq, prost::Message)]
@@ -31,6 +33,9 @@ pub struct Request {
     /// What is computed of each group.
     #[prost(message, repeated, tag = "5")]
     pub aggregates: Vec<Aggregate>,
+    /// What sources compute of a row, each once.
+    #[prost(message, repeated, tag = "6")]
+    pub expressions: Vec<Expression>,
 }
 
 /// A column of a row key.
@@ -56,6 +61,112 @@ pub struct Source {
     /// and qualifier. An empty value is none.
     #[prost(bytes = "bytes", tag = "3")]
     pub qualifier: Bytes,
+    /// Else what this expression of the request's comes to. Exact numbers are written as [`exact_bytes`] has them.
+    #[prost(uint32, optional, tag = "4")]
+    pub expression: Option<u32>,
+}
+
+/// A number that is computed of a row: what is left on a stack after the last step.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct Expression {
+    /// In order. Where an operand is none, so is the result.
+    #[prost(message, repeated, tag = "1")]
+    pub steps: Vec<Step>,
+}
+
+/// A step of an expression.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct Step {
+    /// Which.
+    #[prost(enumeration = "Operation", tag = "1")]
+    pub operation: i32,
+    /// Of [`Operation::Load`]: where the number is; no expression.
+    #[prost(message, optional, tag = "2")]
+    pub source: Option<Source>,
+    /// Of [`Operation::Load`]: its form.
+    #[prost(enumeration = "Number", tag = "3")]
+    pub number: i32,
+    /// Of [`Operation::Load`]: whether all its bits are flipped, as in a key's column that descends.
+    #[prost(bool, tag = "4")]
+    pub is_inverted: bool,
+    /// Of [`Operation::Load`], for [`Number::Decimal`]: digits behind the point. The number is rounded half up to so many, and is as many
+    /// units of the last of them.
+    #[prost(int32, tag = "5")]
+    pub scale: i32,
+    /// An exact number, as [`exact_bytes`] has it: of [`Operation::Literal`], [`Operation::FloorDivide`], [`Operation::Limit`].
+    #[prost(bytes = "bytes", tag = "6")]
+    pub literal: Bytes,
+    /// Of [`Operation::Truncate`] and [`Operation::Extract`].
+    #[prost(enumeration = "TimePart", tag = "7")]
+    pub part: i32,
+}
+
+/// What a step does. Exact numbers are integers of 128 bits; a result without room is an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
+#[repr(i32)]
+pub enum Operation {
+    /// Puts a number of the row on the stack.
+    Load = 0,
+    /// Puts a number on the stack that is the same for all rows.
+    Literal = 1,
+    /// Adds the two on top, both exact or both floating-point, as for the next two.
+    Add = 2,
+    /// Subtracts the one on top from the one below.
+    Subtract = 3,
+    /// Multiplies.
+    Multiply = 4,
+    /// Divides an exact number by the literal, which is above 0, and rounds down.
+    FloorDivide = 5,
+    /// Leaves an exact number as it is, unless it is further from 0 than the literal: that is an error.
+    Limit = 6,
+    /// Makes a floating-point number of an exact one.
+    ToFloat = 7,
+    /// Sets microseconds since 1970-01-01 00:00 UTC back to where a part of time began.
+    Truncate = 8,
+    /// The number that a part of such a time has in the calendar.
+    Extract = 9,
+}
+
+/// Parts of time, in the Gregorian calendar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
+#[repr(i32)]
+pub enum TimePart {
+    /// Microseconds; not extracted.
+    Microsecond = 0,
+    /// Milliseconds; not extracted.
+    Millisecond = 1,
+    /// Seconds.
+    Second = 2,
+    /// Minutes.
+    Minute = 3,
+    /// Hours.
+    Hour = 4,
+    /// Days; of the month.
+    Day = 5,
+    /// Weeks, which begin on Mondays; not extracted.
+    Week = 6,
+    /// Months.
+    Month = 7,
+    /// Quarters.
+    Quarter = 8,
+    /// Years.
+    Year = 9,
+    /// Days since Sunday; only extracted, like those that follow.
+    DayOfWeek = 10,
+    /// Days from 1 on Mondays to 7 on Sundays.
+    IsoDayOfWeek = 11,
+    /// Days from 1 on January 1.
+    DayOfYear = 12,
+}
+
+/// The bytes of an exact number that an expression came to: 16, big endian, with the sign bit flipped, so that they sort as the numbers do.
+pub fn exact_bytes(number: i128) -> [u8; 16] {
+    (number ^ i128::MIN).to_be_bytes()
+}
+
+/// The reverse; nothing where there are not 16.
+pub fn exact_number(bytes: &[u8]) -> Option<i128> {
+    Some(i128::from_be_bytes(bytes.try_into().ok()?) ^ i128::MIN)
 }
 
 /// An aggregate.
@@ -100,6 +211,12 @@ pub enum Number {
     Float = 2,
     /// The same as Phoenix makes it sort.
     SortableFloat = 3,
+    /// Phoenix's decimal number, in base 100. This form and those below stand in expressions alone.
+    Decimal = 4,
+    /// A time of 12 bytes: milliseconds as an [`Number::Integer`], nanoseconds within one in 4. It is read as microseconds.
+    Timestamp = 5,
+    /// The same with the milliseconds as a [`Number::SortableInteger`].
+    SortableTimestamp = 6,
 }
 
 /// A region's share.

@@ -2,13 +2,17 @@
 //!
 //! What it keeps is bounded: a region with too many groups is an error, and the client reads the rows instead.
 
+use super::expression::{self, Computed, Program, programs};
 use super::walk::{self, Fold};
 use crate::blocking::Caller;
 use crate::server::RegionServer;
 use bytes::Bytes;
 use cell::CellRef;
 use convert::from_proto;
-use proto::grouped::{Aggregate, Function, Group, METHOD, Number, Request, Response, SERVICE, Source, State};
+use proto::grouped::{
+    Aggregate, Function, Group, METHOD, METHOD_OF_EXPRESSIONS, Number, Request, Response, SERVICE, Source, State,
+    exact_bytes,
+};
 use proto::{Message, pb};
 use region::Region;
 use rpc::exception::Exception;
@@ -25,32 +29,56 @@ const MAX_SOURCES: usize = 1000;
 
 /// Whether a call is for this endpoint.
 pub(super) fn is_meant(call: &pb::CoprocessorServiceCall) -> bool {
-    call.service_name == SERVICE && call.method_name == METHOD
+    call.service_name == SERVICE && [METHOD, METHOD_OF_EXPRESSIONS].contains(&&*call.method_name)
+}
+
+/// A request that can be answered.
+pub(super) struct Asked {
+    request: Request,
+    programs: Vec<Program>,
 }
 
 /// Reads a request.
 ///
 /// # Errors
 /// It is not readable, or names what is not there.
-pub(super) fn decode(bytes: Bytes) -> Result<Request, Exception> {
+pub(super) fn decode(bytes: Bytes) -> Result<Asked, Exception> {
     let refused = |why: String| Exception::do_not_retry(format!("cannot read the request of {SERVICE}: {why}"));
     let request = Request::decode(bytes).map_err(|error| refused(error.to_string()))?;
     if request.groups.len() + request.aggregates.len() > MAX_SOURCES {
         return Err(refused(format!("more than {MAX_SOURCES} groups and aggregates")));
     }
+    let programs = programs(&request.expressions).map_err(|why| refused(why.to_owned()))?;
     let of_aggregates = request.aggregates.iter().filter_map(|aggregate| aggregate.source.as_ref());
-    let mut sources = request.groups.iter().chain(of_aggregates);
-    if sources.any(|source| source.key_column.is_some_and(|at| at as usize >= request.key_columns.len())) {
-        return Err(refused("a source names a column that the key does not have".to_owned()));
+    let of_programs = programs.iter().flat_map(|program| &program.loads);
+    let is_nowhere = |source: &Source| {
+        source.key_column.is_some_and(|at| at as usize >= request.key_columns.len())
+            || source.expression.is_some_and(|at| at as usize >= programs.len())
+    };
+    if request.groups.iter().chain(of_aggregates).chain(of_programs).any(is_nowhere) {
+        return Err(refused("a source names a column of the key or an expression that is not there".to_owned()));
+    }
+    let is_exact = |source: &Source| source.expression.is_none_or(|at| programs[at as usize].is_exact);
+    if !request.groups.iter().all(is_exact) {
+        return Err(refused("groups of floating-point numbers".to_owned()));
     }
     for aggregate in &request.aggregates {
         let function = Function::try_from(aggregate.function).map_err(|_| refused("an unknown function".to_owned()))?;
-        Number::try_from(aggregate.number).map_err(|_| refused("an unknown form of number".to_owned()))?;
-        if function != Function::CountRows && aggregate.source.is_none() {
-            return Err(refused("an aggregate of nothing".to_owned()));
+        let number = Number::try_from(aggregate.number);
+        if number.map_or(true, |number| number > Number::SortableFloat) {
+            return Err(refused("an unknown form of number".to_owned()));
+        }
+        let Some(source) = &aggregate.source else {
+            if function != Function::CountRows {
+                return Err(refused("an aggregate of nothing".to_owned()));
+            }
+            continue;
+        };
+        if matches!(function, Function::Min | Function::Max) && !is_exact(source) {
+            return Err(refused("the least or greatest of floating-point numbers".to_owned()));
         }
     }
-    Ok(request)
+    Ok(Asked { request, programs })
 }
 
 /// The region's share.
@@ -60,11 +88,11 @@ pub(super) fn decode(bytes: Bytes) -> Result<Request, Exception> {
 pub(super) async fn aggregate(
     server: &Arc<RegionServer>,
     region: &Arc<Region>,
-    mut request: Request,
+    mut asked: Asked,
     caller: &Caller,
 ) -> Result<pb::NameBytesPair, Exception> {
-    let scan = from_proto::scan(request.scan.take().unwrap_or_default())?;
-    let folded = walk::fold(server, region, scan, Groups::new(request), caller).await?;
+    let scan = from_proto::scan(asked.request.scan.take().unwrap_or_default())?;
+    let folded = walk::fold(server, region, scan, Groups::new(asked), caller).await?;
     let response = Response { region_end_key: region.info().end_key.clone(), groups: folded.into_groups() };
     Ok(pb::NameBytesPair { name: SERVICE.to_owned(), value: Some(Bytes::from(response.encode_to_vec())) })
 }
@@ -90,10 +118,18 @@ struct Needed {
 enum At {
     Key(usize),
     Cell(usize),
+    Computed(usize),
 }
 
 struct Groups {
     request: Request,
+    programs: Vec<Program>,
+    /// Where the numbers are that each program loads.
+    of_programs: Vec<Vec<At>>,
+    /// What each came to in the row that is walked, and the bytes of that where it is exact.
+    computed: Vec<(Computed, Vec<u8>)>,
+    stack: Vec<Computed>,
+    scratch: Vec<u8>,
     needed: Vec<Needed>,
     of_groups: Vec<At>,
     of_aggregates: Vec<Option<At>>,
@@ -107,11 +143,12 @@ struct Groups {
 }
 
 impl Groups {
-    fn new(request: Request) -> Groups {
+    fn new(Asked { request, programs }: Asked) -> Groups {
         let mut needed: Vec<Needed> = Vec::new();
-        let mut at = |source: &Source| match source.key_column {
-            Some(column) => At::Key(column as usize),
-            None => {
+        let mut at = |source: &Source| match (source.key_column, source.expression) {
+            (Some(column), _) => At::Key(column as usize),
+            (None, Some(expression)) => At::Computed(expression as usize),
+            (None, None) => {
                 let known = |n: &Needed| n.family == source.family && n.qualifier == source.qualifier;
                 At::Cell(needed.iter().position(known).unwrap_or_else(|| {
                     let (family, qualifier) = (source.family.clone(), source.qualifier.clone());
@@ -122,7 +159,13 @@ impl Groups {
         };
         let of_groups = request.groups.iter().map(&mut at).collect();
         let of_aggregates = request.aggregates.iter().map(|a| a.source.as_ref().map(&mut at)).collect();
+        let of_programs = programs.iter().map(|program| program.loads.iter().map(&mut at).collect()).collect();
         Groups {
+            computed: programs.iter().map(|_| (Computed::None, Vec::new())).collect(),
+            programs,
+            of_programs,
+            stack: Vec::new(),
+            scratch: Vec::new(),
             needed,
             of_groups,
             of_aggregates,
@@ -161,12 +204,32 @@ impl Groups {
         match at {
             At::Key(column) => self.key_ranges.get(column).map_or(&[], |range| &self.row[range.clone()]),
             At::Cell(cell) => &self.needed[cell].value,
+            At::Computed(expression) => &self.computed[expression].1,
         }
+    }
+
+    /// What the expressions come to in the row that has been walked.
+    fn compute(&mut self) -> Result<(), Exception> {
+        let (mut stack, mut scratch) = (std::mem::take(&mut self.stack), std::mem::take(&mut self.scratch));
+        for index in 0..self.programs.len() {
+            let value = |load: usize| self.value(self.of_programs[index][load]);
+            let result = self.programs[index].run(&mut stack, &mut scratch, value);
+            let result = result.map_err(|why| self.bad_value(why))?;
+            let (computed, bytes) = &mut self.computed[index];
+            *computed = result;
+            bytes.clear();
+            if let Computed::Exact(number) = result {
+                bytes.extend_from_slice(&exact_bytes(number));
+            }
+        }
+        (self.stack, self.scratch) = (stack, scratch);
+        Ok(())
     }
 
     /// Takes in the row that has been walked.
     fn take_row(&mut self) -> Result<(), Exception> {
         self.split_key();
+        self.compute()?;
         let mut key = std::mem::take(&mut self.group_key);
         key.clear();
         for at in &self.of_groups {
@@ -183,9 +246,12 @@ impl Groups {
         };
         self.group_key = key;
         for (index, running) in group.1.iter_mut().enumerate() {
-            let value = self.of_aggregates[index].map(|at| self.value(at));
-            let grown = running.add(&self.request.aggregates[index], value).map_err(|why| self.bad_value(why))?;
-            self.bytes += grown;
+            let aggregate = &self.request.aggregates[index];
+            let grown = match self.of_aggregates[index] {
+                Some(At::Computed(at)) => running.add_computed(aggregate.function(), &self.computed[at]),
+                at => running.add(aggregate, at.map(|at| self.value(at))),
+            };
+            self.bytes += grown.map_err(|why| self.bad_value(why))?;
         }
         self.groups.insert(group.0, group.1);
         if self.bytes > MAX_GROUP_BYTES {
@@ -261,55 +327,55 @@ impl Running {
             return Ok(0);
         }
         self.count += 1;
+        match function {
+            Function::CountRows | Function::Count => {}
+            Function::Sum => self.add_number(expression::read(aggregate.number(), 0, value)?)?,
+            Function::Min | Function::Max => return Ok(self.compare(function, value)),
+        }
+        Ok(0)
+    }
+
+    /// The same of what an expression came to, with the bytes of that where it is exact.
+    fn add_computed(
+        &mut self,
+        function: Function,
+        (number, bytes): &(Computed, Vec<u8>),
+    ) -> Result<usize, &'static str> {
+        if *number == Computed::None && function != Function::CountRows {
+            return Ok(0);
+        }
+        self.count += 1;
+        match function {
+            Function::CountRows | Function::Count => {}
+            Function::Sum => self.add_number(*number)?,
+            Function::Min | Function::Max => return Ok(self.compare(function, bytes)),
+        }
+        Ok(0)
+    }
+
+    /// Keeps a value that is less, or greater, than those before. Gives back how many bytes more that takes.
+    fn compare(&mut self, function: Function, value: &[u8]) -> usize {
         let replaces = match function {
-            Function::CountRows | Function::Count => false,
-            Function::Sum => {
-                self.add_number(aggregate.number(), value)?;
-                false
-            }
             Function::Min => self.extreme.as_deref().is_none_or(|least| value < least),
-            Function::Max => self.extreme.as_deref().is_none_or(|greatest| value > greatest),
+            _ => self.extreme.as_deref().is_none_or(|greatest| value > greatest),
         };
         if !replaces {
-            return Ok(0);
+            return 0;
         }
         let before = self.extreme.as_ref().map_or(0, Vec::len);
         let extreme = self.extreme.get_or_insert_default();
         extreme.clear();
         extreme.extend_from_slice(value);
-        Ok(value.len().saturating_sub(before))
+        value.len().saturating_sub(before)
     }
 
-    fn add_number(&mut self, number: Number, value: &[u8]) -> Result<(), &'static str> {
+    fn add_number(&mut self, number: Computed) -> Result<(), &'static str> {
         match number {
-            Number::Integer | Number::SortableInteger => {
-                if value.len() > 8 {
-                    return Err("an integer of more than 8 bytes");
-                }
-                let mut wide = [0; 8];
-                let start = 8 - value.len();
-                wide[start..].copy_from_slice(value);
-                if number == Number::SortableInteger {
-                    wide[start] ^= 0x80;
-                }
-                let unused_bits = 8 * start as u32;
-                self.sum += i128::from((i64::from_be_bytes(wide) << unused_bits) >> unused_bits);
+            Computed::None => {}
+            Computed::Exact(number) => {
+                self.sum = self.sum.checked_add(number).ok_or("a sum that has no room in 128 bits")?;
             }
-            Number::Float | Number::SortableFloat => {
-                let sortable = number == Number::SortableFloat;
-                self.float_sum += if let Ok(four) = value.try_into() {
-                    let bits = i32::from_be_bytes(four);
-                    let turned = bits.wrapping_sub(1);
-                    let plain = if sortable { turned ^ ((!turned >> 31) | i32::MIN) } else { bits };
-                    f64::from(f32::from_bits(plain as u32))
-                } else if let Ok(eight) = value.try_into() {
-                    let bits = i64::from_be_bytes(eight);
-                    let turned = bits.wrapping_sub(1);
-                    f64::from_bits(if sortable { turned ^ ((!turned >> 63) | i64::MIN) } else { bits } as u64)
-                } else {
-                    return Err("a floating-point number of neither 4 nor 8 bytes");
-                };
-            }
+            Computed::Float(number) => self.float_sum += number,
         }
         Ok(())
     }
@@ -328,11 +394,11 @@ impl Running {
 mod tests {
     use super::*;
     use cell::{CellBlock, CellSpec, CellType};
-    use proto::grouped::KeyColumn;
+    use proto::grouped::{Expression, KeyColumn, Operation, Step, exact_number};
 
     fn source(key_column: Option<u32>, qualifier: &'static str) -> Source {
         let family = if key_column.is_some() { Bytes::new() } else { Bytes::from_static(b"f") };
-        Source { key_column, family, qualifier: Bytes::from_static(qualifier.as_bytes()) }
+        Source { key_column, family, qualifier: Bytes::from_static(qualifier.as_bytes()), expression: None }
     }
 
     fn aggregate(function: Function, number: Number) -> Aggregate {
@@ -340,8 +406,12 @@ mod tests {
         Aggregate { function: function as i32, source, number: number as i32 }
     }
 
+    fn asked(request: Request) -> Asked {
+        decode(request.encode_to_vec().into()).unwrap_or_else(|e| panic!("{e}"))
+    }
+
     fn fold(request: Request, rows: &[(&str, Option<i64>)]) -> Vec<Group> {
-        let mut groups = Groups::new(decode(request.encode_to_vec().into()).expect("legal"));
+        let mut groups = Groups::new(asked(request));
         for (row, value) in rows {
             let value = value.map(|v| (v ^ i64::MIN).to_be_bytes());
             let qualifier: &[u8] = if value.is_some() { b"n" } else { b"_0" };
@@ -394,6 +464,51 @@ mod tests {
     }
 
     #[test]
+    fn what_is_computed_of_rows_is_grouped_and_folded() {
+        let number = |operation, literal: i128| Step {
+            operation: operation as i32,
+            literal: Bytes::copy_from_slice(&exact_bytes(literal)),
+            ..Step::default()
+        };
+        let load = || Step {
+            source: Some(source(None, "n")),
+            number: Number::SortableInteger as i32,
+            ..number(Operation::Load, 0)
+        };
+        let of = |at| Some(Source { expression: Some(at), ..Source::default() });
+        let aggregate = |function| Aggregate { function: function as i32, source: of(1), number: 0 };
+        let request = Request {
+            groups: of(0).into_iter().collect(),
+            aggregates: [Function::CountRows, Function::Count, Function::Sum, Function::Min, Function::Max]
+                .map(aggregate)
+                .to_vec(),
+            expressions: vec![
+                Expression { steps: vec![load(), number(Operation::FloorDivide, 10)] },
+                Expression { steps: vec![load(), number(Operation::Literal, 3), number(Operation::Multiply, 0)] },
+            ],
+            ..Request::default()
+        };
+        let rows = [("a", Some(-1)), ("b", Some(-10)), ("c", Some(7)), ("d", None), ("e", None)];
+        let groups = fold(request.clone(), &rows);
+        let keys: Vec<_> = groups.iter().map(|group| exact_number(&group.keys[0])).collect();
+        assert_eq!(keys, [None, Some(-1), Some(0)]);
+        assert_eq!(groups[0].states.iter().map(|s| s.count).collect::<Vec<_>>(), [2, 0, 0, 0, 0]);
+        let states = &groups[1].states;
+        assert_eq!(states.iter().map(|s| s.count).collect::<Vec<_>>(), [2, 2, 2, 2, 2]);
+        assert_eq!(states[2].sum[..], (-33i128).to_be_bytes());
+        assert_eq!((exact_number(&states[3].extreme), exact_number(&states[4].extreme)), (Some(-30), Some(-3)));
+        let mut failing = Groups::new(asked(Request {
+            expressions: vec![Expression { steps: vec![load(), number(Operation::Limit, 5)] }],
+            groups: of(0).into_iter().collect(),
+            ..Request::default()
+        }));
+        failing.needed[0].value = 6i64.to_be_bytes().to_vec();
+        failing.is_open = true;
+        failing.end_of_result();
+        assert!(failing.finish().is_err());
+    }
+
+    #[test]
     fn too_many_groups_are_an_error_and_not_memory() {
         let request = Request {
             key_columns: vec![KeyColumn { width_bytes: 0, separator: None }],
@@ -401,7 +516,7 @@ mod tests {
             aggregates: vec![aggregate(Function::CountRows, Number::Integer)],
             ..Request::default()
         };
-        let mut groups = Groups::new(request);
+        let mut groups = Groups::new(asked(request));
         let key = vec![b'k'; 30_000];
         for number in 0..1000u32 {
             groups.is_open = true;
@@ -419,7 +534,38 @@ mod tests {
             Request { aggregates: vec![Aggregate { function: 77, ..Aggregate::default() }], ..Request::default() };
         let of_nothing = Aggregate { function: Function::Sum as i32, ..Aggregate::default() };
         let of_nothing = Request { aggregates: vec![of_nothing], ..Request::default() };
-        for request in [unknown_column, unknown_function, of_nothing] {
+        let of_no_expression = Source { expression: Some(0), ..Source::default() };
+        let unknown_expression = Request { groups: vec![of_no_expression.clone()], ..Request::default() };
+        let float = Step { source: Some(source(None, "n")), number: Number::Float as i32, ..Step::default() };
+        let floats = Request {
+            groups: vec![of_no_expression.clone()],
+            expressions: vec![Expression { steps: vec![float.clone()] }],
+            ..Request::default()
+        };
+        let least_float = Request {
+            groups: Vec::new(),
+            aggregates: vec![Aggregate {
+                function: Function::Min as i32,
+                source: Some(of_no_expression),
+                ..Aggregate::default()
+            }],
+            ..floats.clone()
+        };
+        let load_nowhere = Step { source: Some(source(Some(3), "")), ..Step::default() };
+        let load_nowhere =
+            Request { expressions: vec![Expression { steps: vec![load_nowhere] }], ..Request::default() };
+        let of_decimals = Aggregate { number: Number::Decimal as i32, ..aggregate(Function::Sum, Number::Integer) };
+        let of_decimals = Request { aggregates: vec![of_decimals], ..Request::default() };
+        for request in [
+            unknown_column,
+            unknown_function,
+            of_nothing,
+            unknown_expression,
+            floats,
+            least_float,
+            load_nowhere,
+            of_decimals,
+        ] {
             assert!(decode(request.encode_to_vec().into()).is_err());
         }
         assert!(decode(Bytes::from_static(b"\xFF\xFF")).is_err());

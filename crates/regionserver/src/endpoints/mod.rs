@@ -8,6 +8,7 @@
 mod aggregate;
 mod bulk_delete;
 mod decimal;
+mod expression;
 mod grouped;
 mod interpreter;
 mod multi_row;
