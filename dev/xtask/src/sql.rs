@@ -4,7 +4,7 @@
 //! A file's records are separated by empty lines. The first line of each says what it is:
 //! `statement` (both run it), `statement basalt` or `statement postgres` (one does), `query` (answers must be equal), `query sorted` (in any
 //! order), `error` (both must fail with the same SQLSTATE), `error SQLSTATE` (ours must fail so; PostgreSQL is not asked), `explain WORDS`
-//! (our plan must contain them). Lines that begin with `#` are comments.
+//! (our plan must contain them), `analyze WORDS` (the same of `EXPLAIN ANALYZE`). Lines that begin with `#` are comments.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -161,6 +161,7 @@ pub enum Want {
     Query { sorted: bool },
     Error(Option<String>),
     Explain(String),
+    Analyze(String),
 }
 
 /// A record of a file.
@@ -172,7 +173,8 @@ pub struct Record {
 }
 
 impl Record {
-    fn is_for(&self, target: &Target) -> bool {
+    /// Whether a server is asked it.
+    pub fn is_for(&self, target: &Target) -> bool {
         let ours = target.name == "basalt";
         match &self.want {
             Want::Statement { basalt, postgres } => {
@@ -183,7 +185,7 @@ impl Record {
                 }
             }
             Want::Query { .. } | Want::Error(None) => true,
-            Want::Error(Some(_)) | Want::Explain(_) => ours,
+            Want::Error(Some(_)) | Want::Explain(_) | Want::Analyze(_) => ours,
         }
     }
 }
@@ -208,6 +210,7 @@ pub fn records(text: &str) -> anyhow::Result<Vec<Record>> {
             ("query", "sorted") => Want::Query { sorted: true },
             ("error", state) => Want::Error(Some(state.to_owned()).filter(|state| !state.is_empty())),
             ("explain", words) => Want::Explain(words.to_owned()),
+            ("analyze", words) => Want::Analyze(words.to_owned()),
             _ => bail!("line {line}: {head:?} is no kind of record"),
         };
         let mut sql = String::new();
@@ -227,7 +230,11 @@ pub fn answers(target: &Target, records: &[Record], log: &Path) -> anyhow::Resul
     for (at, record) in records.iter().enumerate() {
         script.push_str(&format!("\\echo @@{at}\n"));
         if record.is_for(target) {
-            script.push_str(if matches!(record.want, Want::Explain(_)) { "explain\n" } else { "" });
+            script.push_str(match record.want {
+                Want::Explain(_) => "explain\n",
+                Want::Analyze(_) => "explain analyze\n",
+                _ => "",
+            });
             script.push_str(record.sql.trim_end());
             script.push_str("\n;\n\\if :ERROR\n\\echo ERROR :SQLSTATE\n\\endif\n");
         }
@@ -257,7 +264,7 @@ pub fn answers(target: &Target, records: &[Record], log: &Path) -> anyhow::Resul
 }
 
 /// What is wrong with a record's answers.
-fn judge(record: &Record, ours: &[String], theirs: &[String]) -> Option<String> {
+pub fn judge(record: &Record, ours: &[String], theirs: &[String]) -> Option<String> {
     let failed = |answer: &[String]| answer.iter().find_map(|line| line.strip_prefix("ERROR ").map(str::to_owned));
     let (our_error, their_error) = (failed(ours), failed(theirs));
     let sql = record.sql.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -270,8 +277,8 @@ fn judge(record: &Record, ours: &[String], theirs: &[String]) -> Option<String> 
         _ if our_error.is_some() => complain(format!("ours failed: {our_error:?}")),
         _ if their_error.is_some() => complain(format!("PostgreSQL's failed: {their_error:?}")),
         Want::Statement { .. } => None,
-        Want::Explain(words) if ours.iter().any(|line| line.contains(words.as_str())) => None,
-        Want::Explain(words) => complain(format!("no {words:?} in {ours:#?}")),
+        Want::Explain(words) | Want::Analyze(words) if ours.iter().any(|line| line.contains(words.as_str())) => None,
+        Want::Explain(words) | Want::Analyze(words) => complain(format!("no {words:?} in {ours:#?}")),
         Want::Query { sorted } => {
             let (mut ours, mut theirs) = (ours.to_vec(), theirs.to_vec());
             if *sorted {
@@ -344,13 +351,16 @@ fn clients(of: &str, outcome: anyhow::Result<Outcome>) -> Outcome {
     })
 }
 
+fn make_certificate(key: &Path, certificate: &Path) -> anyhow::Result<()> {
+    let mut openssl = Command::new("openssl");
+    openssl.args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-keyout"]);
+    run::must("openssl", openssl.arg(key).arg("-out").arg(certificate).stderr(Stdio::null()))
+}
+
 /// A server with TLS and a user: who may connect, and how.
 fn doors(zookeeper: &str, dir: &Path) -> anyhow::Result<Outcome> {
     let [key, certificate, users] = ["tls.key", "tls.crt", "users"].map(|name| dir.join(name));
-    let mut openssl = Command::new("openssl");
-    openssl.args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-keyout"]);
-    let made = run::must("openssl", openssl.arg(&key).arg("-out").arg(&certificate).stderr(Stdio::null()));
-    if let Err(e) = made {
+    if let Err(e) = make_certificate(&key, &certificate) {
         println!("    passed over: TLS: {e:#}");
         return Ok(Outcome::default());
     }
@@ -366,6 +376,25 @@ fn doors(zookeeper: &str, dir: &Path) -> anyhow::Result<Outcome> {
     let more = ["--users", &paths[0], "--tls-cert", &paths[1], "--tls-key", &paths[2], "--tls-required"];
     let (_server, port) = start_ours(zookeeper, dir, "doors", &more)?;
     let mut outcome = Outcome::default();
+    let before = dir.join("before.crt");
+    std::fs::copy(&certificate, &before)?;
+    let is_let_in = |mode: &str, user: &str, password: &str, trusted: &Path| {
+        let to = format!(
+            "host=localhost hostaddr=127.0.0.1 port={port} dbname=basalt user={user} sslmode={mode} sslrootcert={}",
+            trusted.display()
+        );
+        let mut psql = Command::new("psql");
+        psql.args(["-X", "-A", "-t", "-c", "select 1 + 1", &to]).env("PGPASSWORD", password);
+        let said = psql.stderr(Stdio::null()).output().context("cannot run psql")?;
+        Ok::<_, anyhow::Error>(said.stdout.trim_ascii() == b"2")
+    };
+    let mut judge = |case: &str, is_in: bool, may: bool| {
+        if is_in == may {
+            outcome.passed += 1;
+        } else {
+            outcome.failures.push(format!("{case}: {}", if is_in { "was let in" } else { "was not let in" }));
+        }
+    };
     let cases = [
         ("TLS and the right password", "require", "somebody", "a secret", true),
         ("TLS and a wrong password", "require", "somebody", "another", false),
@@ -374,19 +403,17 @@ fn doors(zookeeper: &str, dir: &Path) -> anyhow::Result<Outcome> {
         ("a certificate that is checked", "verify-ca", "somebody", "a secret", true),
     ];
     for (case, mode, user, password, may) in cases {
-        let to = format!(
-            "host=localhost hostaddr=127.0.0.1 port={port} dbname=basalt user={user} sslmode={mode} sslrootcert={}",
-            certificate.display()
-        );
-        let mut psql = Command::new("psql");
-        psql.args(["-X", "-A", "-t", "-c", "select 1 + 1", &to]).env("PGPASSWORD", password);
-        let said = psql.stderr(Stdio::null()).output().context("cannot run psql")?;
-        if (said.stdout.trim_ascii() == b"2") == may {
-            outcome.passed += 1;
-        } else {
-            outcome.failures.push(format!("{case}: psql said {:?}", String::from_utf8_lossy(&said.stdout)));
-        }
+        judge(case, is_let_in(mode, user, password, &certificate)?, may);
     }
+    // One file after the other: as long as they do not fit together, the ones before are in use.
+    let [new_key, new_certificate] = ["new.key", "new.crt"].map(|name| dir.join(name));
+    make_certificate(&new_key, &new_certificate)?;
+    std::fs::rename(&new_certificate, &certificate)?;
+    let is_in = |trusted: &Path| is_let_in("verify-ca", "somebody", "a secret", trusted);
+    judge("the certificate from before its key was replaced", is_in(&before)?, true);
+    std::fs::rename(&new_key, &key)?;
+    judge("a certificate that was replaced", is_in(&before)?, false);
+    judge("the certificate in its place", is_in(&certificate)?, true);
     Ok(outcome)
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use datafusion::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchOptions, UInt64Array};
-use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Field, SchemaRef};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::error::{DataFusionError, Result};
@@ -18,22 +18,25 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
 use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, Partitioning, PhysicalExpr, PlanProperties,
-    SendableRecordBatchStream,
+    SendableRecordBatchStream, apply_expression_roots,
 };
 use futures::{StreamExt, TryStreamExt};
 use proto::Message;
 use proto::grouped::{
-    Aggregate, Function, Group, KeyColumn, METHOD, Number, Request, Response, SERVICE, Source, State,
+    Aggregate, Function, Group, KeyColumn, METHOD, METHOD_OF_EXPRESSIONS, Number, Request, Response, SERVICE, Source,
+    State, exact_number,
 };
 use types::{Order, SqlType};
 
 use crate::arrow_values::{Builder, at_row};
 use crate::error::{SqlError, SqlState};
-use crate::mapping::{Column, Mapping, Place};
+use crate::expression::{exact_array, expression, is_exact, source};
+use crate::mapping::{Mapping, Place};
 use crate::scan::{HBaseScanExec, ScanSpec, describe};
 
 /// The rule that plans it.
@@ -61,33 +64,78 @@ impl PhysicalOptimizerRule for PushAggregates {
     }
 }
 
-/// The scan below nodes that only hand batches on.
-fn scan_below(plan: &Arc<dyn ExecutionPlan>) -> Option<&Arc<dyn ExecutionPlan>> {
-    if plan.is::<HBaseScanExec>() {
-        return Some(plan);
+/// A scan, and nodes above it that region servers take over with it.
+struct Below {
+    /// The whole, without what only hands batches on.
+    plan: Arc<dyn ExecutionPlan>,
+    spec: ScanSpec,
+    /// What comes out, as expressions on the scan's columns.
+    columns: Vec<Arc<dyn PhysicalExpr>>,
+}
+
+impl Below {
+    fn of(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Below>> {
+        if let Some(scan) = plan.downcast_ref::<HBaseScanExec>() {
+            let spec = scan.spec().clone();
+            let column = |(at, field): (usize, &Arc<Field>)| {
+                Arc::new(ColumnExpr::new(field.name(), at)) as Arc<dyn PhysicalExpr>
+            };
+            let columns = spec.schema.fields().iter().enumerate().map(column).collect();
+            return Ok(Some(Below { plan: Arc::clone(plan), spec, columns }));
+        }
+        if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
+            let Some(below) = Below::of(projection.input())? else { return Ok(None) };
+            let columns = projection.expr().iter().map(|projected| below.resolved(&projected.expr));
+            let columns = columns.collect::<Result<Vec<_>>>()?;
+            let plan = Arc::new(ProjectionExec::try_new(projection.expr().to_vec(), below.plan)?);
+            return Ok(Some(Below { plan, columns, spec: below.spec }));
+        }
+        let hands_on = plan.is::<CooperativeExec>()
+            || plan
+                .downcast_ref::<RepartitionExec>()
+                .is_some_and(|r| matches!(r.partitioning(), Partitioning::RoundRobinBatch(_)));
+        match plan.children()[..] {
+            [child] if hands_on => Below::of(child),
+            _ => Ok(None),
+        }
     }
-    let hands_on = plan.is::<CooperativeExec>()
-        || plan
-            .downcast_ref::<RepartitionExec>()
-            .is_some_and(|r| matches!(r.partitioning(), Partitioning::RoundRobinBatch(_)));
-    if hands_on { scan_below(plan.children().first().copied()?) } else { None }
+
+    /// An expression on what comes out, as one on the scan's columns.
+    fn resolved(&self, expr: &Arc<dyn PhysicalExpr>) -> Result<Arc<dyn PhysicalExpr>> {
+        let resolve = |node: Arc<dyn PhysicalExpr>| {
+            let column = node.downcast_ref::<ColumnExpr>().map(ColumnExpr::index);
+            Ok(match column.and_then(|at| self.columns.get(at)) {
+                Some(column) => Transformed::new(Arc::clone(column), true, TreeNodeRecursion::Jump),
+                None => Transformed::no(node),
+            })
+        };
+        Arc::clone(expr).transform_down(resolve).data()
+    }
 }
 
 /// What takes the aggregate's place; nothing where the servers cannot compute it.
 fn pushed(aggregate: &AggregateExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-    let Some(scan) = scan_below(aggregate.input()) else { return Ok(None) };
-    let Some(spec) = scan.downcast_ref::<HBaseScanExec>().map(HBaseScanExec::spec) else { return Ok(None) };
+    let Some(mut below) = Below::of(aggregate.input())? else { return Ok(None) };
+    // What the aggregate itself would have told its scan, nobody says any more.
+    let own: Vec<u64> =
+        aggregate.dynamic_expressions_produced().iter().filter_map(|expr| expr.expression_id()).collect();
+    below.spec.dynamic.retain(|filter| filter.expression_id().is_none_or(|id| !own.contains(&id)));
     let is_plain = aggregate.filter_expr().iter().all(Option::is_none)
         && !aggregate.group_expr().has_grouping_set()
         && aggregate.limit_options().is_none()
-        && spec.limit.is_none();
+        && below.spec.limit.is_none();
     let is_first = matches!(aggregate.mode(), AggregateMode::Partial | AggregateMode::Single);
-    let wanted = if is_plain && is_first { Wanted::of(aggregate, spec) } else { None };
+    let wanted = if is_plain && is_first { Wanted::of(aggregate, &below)? } else { None };
     let Some(wanted) = wanted else { return Ok(None) };
     let (group_by, functions) = (aggregate.group_expr().clone(), aggregate.aggr_expr().to_vec());
     let filters = aggregate.filter_expr().to_vec();
-    let partial = of_mode(AggregateMode::Partial, group_by.clone(), &functions, &filters, Arc::clone(scan), aggregate)?;
-    let pushed: Arc<dyn ExecutionPlan> = Arc::new(HBaseAggregateExec::new(spec.clone(), wanted, Arc::new(partial)));
+    let partial = of_mode(AggregateMode::Partial, group_by.clone(), &functions, &filters, below.plan, aggregate)?;
+    let schema = partial.schema();
+    let mut types = schema.fields().iter().skip(wanted.request.groups.len()).map(|field| field.data_type().clone());
+    if !wanted.outputs.iter().all(|output| output.is_of(&mut types)) {
+        return Ok(None);
+    }
+    let pushed: Arc<dyn ExecutionPlan> = Arc::new(HBaseAggregateExec::new(below.spec, wanted, Arc::new(partial)));
     if *aggregate.mode() == AggregateMode::Partial {
         return Ok(Some(pushed));
     }
@@ -109,21 +157,46 @@ fn of_mode(
     AggregateExec::try_new(mode, group_by, functions.to_vec(), filters.to_vec(), input, like.input_schema())
 }
 
-/// A column of the output.
+/// A column of the output, or two.
 #[derive(Debug, Clone)]
 enum Output {
     /// The bytes that make a group, of this column of the table.
     Group(usize),
+    /// The number that makes a group.
+    ComputedGroup,
     /// `count`.
     Count,
-    /// `sum` of integers.
-    IntegerSum,
+    /// `sum` of exact numbers.
+    ExactSum,
     /// `sum` of floating-point numbers.
     FloatSum,
-    /// `avg`: the count, then the sum, of integers or not.
-    Average { integers: bool },
+    /// `avg` of integers: the count, then the sum as a floating-point number.
+    IntegerAverage,
+    /// `avg` of decimals: the count, then the sum.
+    ExactAverage,
+    /// `avg` of floating-point numbers likewise.
+    FloatAverage,
     /// `min`, `max` of this column of the table.
     Extreme(usize),
+    /// `min`, `max` of exact numbers.
+    ComputedExtreme,
+}
+
+impl Output {
+    /// Whether the next of a partial aggregate's columns are of types that this makes.
+    fn is_of(&self, types: &mut impl Iterator<Item = DataType>) -> bool {
+        let mut next = || types.next().unwrap_or(DataType::Null);
+        match self {
+            // Those of groups are not among them.
+            Output::Group(_) | Output::ComputedGroup => true,
+            Output::Count => next() == DataType::Int64,
+            Output::ExactSum | Output::ComputedExtreme => is_exact(&next()),
+            Output::FloatSum => next() == DataType::Float64,
+            Output::IntegerAverage | Output::FloatAverage => next() == DataType::UInt64 && next() == DataType::Float64,
+            Output::ExactAverage => next() == DataType::UInt64 && is_exact(&next()),
+            Output::Extreme(_) => next() != DataType::Null,
+        }
+    }
 }
 
 /// What the servers are asked, and how their answers become columns.
@@ -137,8 +210,8 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn of(aggregate: &AggregateExec, spec: &ScanSpec) -> Option<Wanted> {
-        let mapping = &*spec.mapping;
+    fn of(aggregate: &AggregateExec, below: &Below) -> Result<Option<Wanted>> {
+        let (spec, mapping) = (&below.spec, &*below.spec.mapping);
         let mut request = Request {
             key_prefix_bytes: mapping.key_layout().prefix_len() as u32,
             key_columns: key_columns(mapping),
@@ -146,22 +219,50 @@ impl Wanted {
         };
         let mut outputs = Vec::new();
         let mut groups = Vec::new();
-        for (expr, _) in aggregate.group_expr().expr() {
-            let at = table_column(expr, spec)?;
-            groups.push(mapping.columns[at].name.clone());
-            request.groups.push(source(&mapping.columns[at]));
-            outputs.push(Output::Group(at));
+        for (expr, name) in aggregate.group_expr().expr() {
+            let expr = below.resolved(expr)?;
+            if let Some(at) = table_column(&expr, spec) {
+                groups.push(mapping.columns[at].name.clone());
+                request.groups.push(source(&mapping.columns[at]));
+                outputs.push(Output::Group(at));
+                continue;
+            }
+            let Some((source, _)) = computed(&expr, spec, &mut request).filter(|(_, of)| is_exact(of)) else {
+                return Ok(None);
+            };
+            groups.push(name.clone());
+            request.groups.push(source);
+            outputs.push(Output::ComputedGroup);
         }
         let mut functions = Vec::new();
         for function in aggregate.aggr_expr() {
-            let (aggregate, output) = aggregate_of(function, spec)?;
+            let arguments = function.expressions();
+            let [argument] = &arguments[..] else { return Ok(None) };
+            let argument = below.resolved(argument)?;
+            let pushed = aggregate_of(function, &argument, spec)
+                .or_else(|| aggregate_of_computed(function, &argument, spec, &mut request));
+            let Some((aggregate, output)) = pushed else { return Ok(None) };
             request.aggregates.push(aggregate);
             outputs.push(output);
             functions.push(function.name().to_owned());
         }
         let words = format!("groups=[{}], aggregates=[{}]", groups.join(", "), functions.join(", "));
-        Some(Wanted { request, outputs, words })
+        Ok(Some(Wanted { request, outputs, words }))
     }
+
+    fn method(&self) -> &'static str {
+        if self.request.expressions.is_empty() { METHOD } else { METHOD_OF_EXPRESSIONS }
+    }
+}
+
+/// What an expression comes to as a source of values, and its type.
+fn computed(expr: &Arc<dyn PhysicalExpr>, spec: &ScanSpec, request: &mut Request) -> Option<(Source, DataType)> {
+    let (expression, of) = expression(expr, spec)?;
+    let at = request.expressions.iter().position(|known| *known == expression).unwrap_or_else(|| {
+        request.expressions.push(expression);
+        request.expressions.len() - 1
+    });
+    Some((Source { expression: Some(at as u32), ..Source::default() }, of))
 }
 
 fn key_columns(mapping: &Mapping) -> Vec<KeyColumn> {
@@ -176,29 +277,21 @@ fn key_columns(mapping: &Mapping) -> Vec<KeyColumn> {
     layout.columns.iter().enumerate().map(column).collect()
 }
 
-fn source(column: &Column) -> Source {
-    match &column.place {
-        Place::Key(at) => Source { key_column: Some(*at as u32), ..Source::default() },
-        Place::Cell { family, qualifier } => Source {
-            key_column: None,
-            family: Bytes::copy_from_slice(family.as_bytes()),
-            qualifier: Bytes::copy_from_slice(qualifier),
-        },
-    }
-}
-
 /// Position in the table of a column of the scan.
 fn table_column(expr: &Arc<dyn PhysicalExpr>, spec: &ScanSpec) -> Option<usize> {
     let column = expr.downcast_ref::<ColumnExpr>()?;
     spec.projection.get(column.index()).copied()
 }
 
-fn aggregate_of(function: &AggregateFunctionExpr, spec: &ScanSpec) -> Option<(Aggregate, Output)> {
+/// An aggregate of a column as it is stored.
+fn aggregate_of(
+    function: &AggregateFunctionExpr,
+    argument: &Arc<dyn PhysicalExpr>,
+    spec: &ScanSpec,
+) -> Option<(Aggregate, Output)> {
     if function.is_distinct() || !function.order_bys().is_empty() {
         return None;
     }
-    let arguments = function.expressions();
-    let [argument] = &arguments[..] else { return None };
     let name = function.fun().name();
     if let Some(literal) = argument.downcast_ref::<Literal>() {
         let counts_rows = name == "count" && !literal.value().is_null();
@@ -225,11 +318,10 @@ fn aggregate_of(function: &AggregateFunctionExpr, spec: &ScanSpec) -> Option<(Ag
     let number = number(column.sql_type);
     let result = function.field().data_type().clone();
     match (name, number, result) {
-        ("sum", Some((number, true)), DataType::Int64) => Some((of(Function::Sum, number), Output::IntegerSum)),
+        ("sum", Some((number, true)), DataType::Int64) => Some((of(Function::Sum, number), Output::ExactSum)),
         ("sum", Some((number, false)), DataType::Float64) => Some((of(Function::Sum, number), Output::FloatSum)),
-        ("avg", Some((number, integers)), DataType::Float64) => {
-            Some((of(Function::Sum, number), Output::Average { integers }))
-        }
+        ("avg", Some((number, true)), DataType::Float64) => Some((of(Function::Sum, number), Output::IntegerAverage)),
+        ("avg", Some((number, false)), DataType::Float64) => Some((of(Function::Sum, number), Output::FloatAverage)),
         ("min", _, _) if has_extremes(column.sql_type) => {
             Some((of(Function::Min, Number::Integer), Output::Extreme(at)))
         }
@@ -238,6 +330,36 @@ fn aggregate_of(function: &AggregateFunctionExpr, spec: &ScanSpec) -> Option<(Ag
         }
         _ => None,
     }
+}
+
+/// An aggregate of what an expression comes to.
+fn aggregate_of_computed(
+    function: &AggregateFunctionExpr,
+    argument: &Arc<dyn PhysicalExpr>,
+    spec: &ScanSpec,
+    request: &mut Request,
+) -> Option<(Aggregate, Output)> {
+    if function.is_distinct() || !function.order_bys().is_empty() {
+        return None;
+    }
+    let (source, argument) = computed(argument, spec, request)?;
+    let result = function.field().data_type().clone();
+    let scale = |of: &DataType| match of {
+        DataType::Decimal128(_, scale) => Some(*scale),
+        _ => None,
+    };
+    let (function, output) = match (function.fun().name(), &argument, &result) {
+        ("count", _, _) => (Function::Count, Output::Count),
+        ("sum", DataType::Float64, DataType::Float64) => (Function::Sum, Output::FloatSum),
+        ("sum", DataType::Int64, DataType::Int64) => (Function::Sum, Output::ExactSum),
+        ("sum", DataType::Decimal128(..), _) if scale(&argument) == scale(&result) => (Function::Sum, Output::ExactSum),
+        ("avg", DataType::Float64, DataType::Float64) => (Function::Sum, Output::FloatAverage),
+        ("avg", DataType::Decimal128(..), DataType::Decimal128(..)) => (Function::Sum, Output::ExactAverage),
+        ("min", _, _) if is_exact(&argument) && argument == result => (Function::Min, Output::ComputedExtreme),
+        ("max", _, _) if is_exact(&argument) && argument == result => (Function::Max, Output::ComputedExtreme),
+        _ => return None,
+    };
+    Some((Aggregate { function: function as i32, source: Some(source), number: 0 }, output))
 }
 
 /// Form of a type's bytes, and whether they are integers.
@@ -308,9 +430,9 @@ impl ExecutionPlan for HBaseAggregateExec {
 
     fn apply_expressions(
         &self,
-        _f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
+        apply_expression_roots(&self.spec.dynamic, f)
     }
 
     fn with_new_children(self: Arc<Self>, _children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
@@ -341,14 +463,11 @@ impl ExecutionPlan for HBaseAggregateExec {
 /// where it says that it ends.
 async fn ask(spec: &ScanSpec, wanted: &Wanted, partition: usize) -> std::result::Result<Vec<Group>, client::Error> {
     let mut groups = Vec::new();
-    if spec.partitions[partition].is_empty() {
-        return Ok(groups);
-    }
-    let mut scan = spec.scan_of(partition);
+    let Some(mut scan) = spec.scan_of(partition) else { return Ok(groups) };
     loop {
         let request = Request { scan: Some(convert::to_proto::scan(&scan)), ..wanted.request.clone() };
         let bytes = Bytes::from(request.encode_to_vec());
-        let answer = spec.table.coprocessor_raw(&scan.start_row, SERVICE, METHOD, bytes).await?;
+        let answer = spec.table.coprocessor_raw(&scan.start_row, SERVICE, wanted.method(), bytes).await?;
         let answer = Response::decode(answer).map_err(|e| client::Error::Malformed(e.to_string()))?;
         groups.extend(answer.groups);
         let end = answer.region_end_key;
@@ -369,6 +488,13 @@ fn batch_of(mapping: &Mapping, wanted: &Wanted, groups: &[Group], schema: Schema
     let mut arrays: Vec<ArrayRef> = Vec::with_capacity(schema.fields().len());
     for (index, output) in wanted.outputs.iter().enumerate() {
         let states = || groups.iter().map(|group| &group.states[index - keys]);
+        let sums = |of: &DataType| {
+            let sums = states().map(|s| if s.count == 0 { Ok(None) } else { exact_sum(s).map(Some) });
+            exact_array(of, sums.collect::<std::result::Result<Vec<_>, SqlError>>()?.into_iter())
+        };
+        // As DataFusion's own partial average: of nothing it is NULL, not 0 of 0.
+        let counts = || Arc::new(states().map(|s| (s.count > 0).then_some(s.count)).collect::<UInt64Array>());
+        let of = schema.fields().get(arrays.len()).ok_or_else(malformed)?.data_type();
         match output {
             Output::Group(at) => {
                 arrays.push(group_column(mapping, *at, groups.iter().map(|group| &group.keys[index]))?)
@@ -376,22 +502,36 @@ fn batch_of(mapping: &Mapping, wanted: &Wanted, groups: &[Group], schema: Schema
             Output::Count => {
                 arrays.push(Arc::new(states().map(|s| Some(s.count as i64)).collect::<Int64Array>()));
             }
-            Output::IntegerSum => {
-                let sums = states().map(|s| if s.count == 0 { Ok(None) } else { integer_sum(s).map(Some) });
-                let sums = sums.map(|sum| sum?.map(i64::try_from).transpose().map_err(|_| out_of_range()));
-                arrays.push(Arc::new(sums.collect::<std::result::Result<Int64Array, SqlError>>()?));
+            Output::ComputedGroup => {
+                let keys = groups.iter().map(|group| computed_number(&group.keys[index]));
+                let keys = keys.collect::<Option<Vec<_>>>().ok_or_else(malformed)?;
+                arrays.push(exact_array(of, keys.into_iter())?);
             }
+            Output::ExactSum => arrays.push(sums(of)?),
             Output::FloatSum => {
                 let sums = states().map(|s| (s.count > 0).then_some(s.float_sum));
                 arrays.push(Arc::new(sums.collect::<Float64Array>()));
             }
-            Output::Average { integers } => {
-                // As DataFusion's own partial average: of nothing it is NULL, not 0 of 0.
-                let counts = states().map(|s| (s.count > 0).then_some(s.count));
-                arrays.push(Arc::new(counts.collect::<UInt64Array>()));
-                let sum = |s: &State| if *integers { integer_sum(s).map(|sum| sum as f64) } else { Ok(s.float_sum) };
+            Output::IntegerAverage => {
+                arrays.push(counts());
+                let sum = |s: &State| exact_sum(s).map(|sum| sum as f64);
                 let sums = states().map(|s| if s.count == 0 { Ok(None) } else { sum(s).map(Some) });
                 arrays.push(Arc::new(sums.collect::<std::result::Result<Float64Array, SqlError>>()?));
+            }
+            Output::ExactAverage => {
+                arrays.push(counts());
+                let of = schema.fields().get(arrays.len()).ok_or_else(malformed)?.data_type();
+                arrays.push(sums(of)?);
+            }
+            Output::FloatAverage => {
+                arrays.push(counts());
+                let sums = states().map(|s| (s.count > 0).then_some(s.float_sum));
+                arrays.push(Arc::new(sums.collect::<Float64Array>()));
+            }
+            Output::ComputedExtreme => {
+                let extremes = states().map(|state| computed_number(&state.extreme));
+                let extremes = extremes.collect::<Option<Vec<_>>>().ok_or_else(malformed)?;
+                arrays.push(exact_array(of, extremes.into_iter())?);
             }
             Output::Extreme(at) => {
                 let column = &mapping.columns[*at];
@@ -423,14 +563,16 @@ fn group_column<'a>(mapping: &Mapping, at: usize, keys: impl Iterator<Item = &'a
     Ok(builder.finish())
 }
 
-fn integer_sum(state: &State) -> std::result::Result<i128, SqlError> {
+/// A number that a server computed, which may be none; nothing where its bytes are not those of one.
+fn computed_number(bytes: &[u8]) -> Option<Option<i128>> {
+    if bytes.is_empty() { Some(None) } else { exact_number(bytes).map(Some) }
+}
+
+fn exact_sum(state: &State) -> std::result::Result<i128, SqlError> {
     if state.sum.is_empty() {
         return Ok(0);
     }
+    let out_of_range = || SqlError::new(SqlState::NUMERIC_OUT_OF_RANGE, "a sum of other than 16 bytes");
     let bytes: [u8; 16] = state.sum[..].try_into().map_err(|_| out_of_range())?;
     Ok(i128::from_be_bytes(bytes))
-}
-
-fn out_of_range() -> SqlError {
-    SqlError::new(SqlState::NUMERIC_OUT_OF_RANGE, "bigint out of range")
 }

@@ -9,8 +9,11 @@ use crate::ddl::Name;
 use crate::ddl::words::Words;
 use crate::error::{SqlError, SqlState};
 
-/// What begins and ends binary rows.
+/// What binary rows begin with.
+pub const BINARY_SIGNATURE: &[u8] = b"PGCOPY\n\xFF\r\n\0";
+/// The same with no flags and no more in front of the first row.
 const BINARY_HEADER: &[u8] = b"PGCOPY\n\xFF\r\n\0\0\0\0\0\0\0\0\0";
+/// What they end with.
 const BINARY_TRAILER: &[u8] = &[0xFF, 0xFF];
 
 /// How rows are written.
@@ -90,7 +93,7 @@ pub fn parse(sql: &str) -> Result<Option<Copy>, SqlError> {
     if is_from && matches!(source, Source::Query(_)) {
         return Err(words.error());
     }
-    let options = options(&mut words, is_from)?;
+    let options = options(&mut words)?;
     if words.is_over() { Ok(Some(Copy { source, is_from, options })) } else { Err(words.error()) }
 }
 
@@ -122,7 +125,7 @@ fn in_brackets(sql: &str) -> Result<(String, String), SqlError> {
     if is_over { Ok((inside, after)) } else { Err(SqlError::new(SqlState::SYNTAX_ERROR, "unbalanced brackets")) }
 }
 
-fn options(words: &mut Words, is_from: bool) -> Result<Options, SqlError> {
+fn options(words: &mut Words) -> Result<Options, SqlError> {
     let mut form = Form::Text;
     let (mut delimiter, mut null, mut header, mut quote, mut escape) = (None, None, false, None, None);
     let wrong = |what: String| SqlError::new(SqlState::INVALID_PARAMETER_VALUE, what);
@@ -169,9 +172,6 @@ fn options(words: &mut Words, is_from: bool) -> Result<Options, SqlError> {
         if in_brackets {
             words.expect_token(&Token::Comma)?;
         }
-    }
-    if form == Form::Binary && is_from {
-        return Err(SqlError::unsupported("COPY FROM in binary is not supported: use text or csv"));
     }
     let quote = quote.unwrap_or(b'"');
     Ok(Options {

@@ -14,7 +14,8 @@ use pgwire::error::{ErrorInfo, PgWireError, PgWireResult};
 use pgwire::messages::PgWireBackendMessage;
 use pgwire::messages::copy::{CopyData, CopyDone, CopyFail};
 
-use crate::copy::{Form, Options};
+use crate::binary;
+use crate::copy::{BINARY_SIGNATURE, Form, Options};
 use crate::error::{SqlError, SqlState, of_datafusion};
 use crate::mapping::Column;
 use crate::session::Session;
@@ -34,12 +35,14 @@ struct Lines {
     /// Bytes that were looked at and are in no whole row yet.
     seen: usize,
     in_quotes: bool,
+    /// Whether what comes before binary rows was read.
+    has_begun: bool,
     is_over: bool,
 }
 
 impl Lines {
     fn new(options: Options) -> Lines {
-        Lines { options, bytes: Vec::new(), seen: 0, in_quotes: false, is_over: false }
+        Lines { options, bytes: Vec::new(), seen: 0, in_quotes: false, has_begun: false, is_over: false }
     }
 
     /// The next row, without its end; `at_end` when nothing more will come.
@@ -86,6 +89,53 @@ impl Lines {
     fn checked(&mut self, line: Vec<u8>) -> Option<Vec<u8>> {
         self.is_over |= line == b"\\.";
         (!self.is_over).then_some(line)
+    }
+
+    /// The next of rows in binary; none where it has not come whole.
+    fn next_binary(&mut self, at_end: bool) -> Result<Option<Fields>, SqlError> {
+        if !self.has_begun {
+            let Some(header) = self.header()? else {
+                return if at_end { Err(wrong("COPY file signature not recognized")) } else { Ok(None) };
+            };
+            self.seen = header;
+            self.has_begun = true;
+        }
+        let mut rest = &self.bytes[self.seen..];
+        let row = row(&mut rest)?;
+        let left = rest.len();
+        if let Some(row) = row {
+            self.seen = self.bytes.len() - left;
+            self.is_over = row.is_none();
+            if self.is_over && left > 0 {
+                return Err(wrong("received copy data after EOF marker"));
+            }
+            return Ok(row);
+        }
+        if at_end && left > 0 {
+            return Err(wrong("unexpected EOF in COPY data"));
+        }
+        // What is in no whole row yet waits at the front.
+        self.bytes.drain(..self.seen);
+        self.seen = 0;
+        Ok(None)
+    }
+
+    /// Bytes before the first row.
+    fn header(&self) -> Result<Option<usize>, SqlError> {
+        let begun = self.bytes.len().min(BINARY_SIGNATURE.len());
+        if self.bytes[..begun] != BINARY_SIGNATURE[..begun] {
+            return Err(wrong("COPY file signature not recognized"));
+        }
+        let mut rest = &self.bytes[begun..];
+        let (Some(flags), Some(extension)) = (number(&mut rest), number(&mut rest)) else { return Ok(None) };
+        // The upper half of them changes what the rows are.
+        if flags >> 16 != 0 {
+            return Err(wrong("unrecognized critical flags in COPY file header"));
+        }
+        let Ok(extension) = usize::try_from(extension) else {
+            return Err(wrong("invalid COPY file header (missing length)"));
+        };
+        Ok((rest.len() >= extension).then(|| self.bytes.len() - rest.len() + extension))
     }
 
     fn fields(&self, line: &[u8]) -> Result<Fields, SqlError> {
@@ -149,6 +199,41 @@ impl Lines {
             at += 1;
         }
     }
+}
+
+fn wrong(what: &str) -> SqlError {
+    SqlError::new(SqlState::BAD_COPY_FORMAT, what)
+}
+
+fn number(rest: &mut &[u8]) -> Option<i32> {
+    let (number, after) = rest.split_first_chunk::<4>()?;
+    *rest = after;
+    Some(i32::from_be_bytes(*number))
+}
+
+/// A row in binary, or (none in the inner one) the end of all rows; none in the outer one where it has not come whole, and `rest` stays.
+fn row(rest: &mut &[u8]) -> Result<Option<Option<Fields>>, SqlError> {
+    let Some((count, mut after)) = rest.split_first_chunk::<2>() else { return Ok(None) };
+    let count = i16::from_be_bytes(*count);
+    if count == -1 {
+        *rest = after;
+        return Ok(Some(None));
+    }
+    let count = u16::try_from(count).map_err(|_| wrong("a row of fewer fields than none"))?;
+    let mut fields = Vec::new();
+    for _ in 0..count {
+        let Some(length) = number(&mut after) else { return Ok(None) };
+        if length == -1 {
+            fields.push(None);
+            continue;
+        }
+        let length = usize::try_from(length).map_err(|_| wrong("invalid field size"))?;
+        let Some((value, next)) = after.split_at_checked(length) else { return Ok(None) };
+        fields.push(Some(value.to_vec()));
+        after = next;
+    }
+    *rest = after;
+    Ok(Some(Some(fields)))
 }
 
 /// A value of text, whose backslashes stand for something else.
@@ -250,19 +335,39 @@ impl CopyIn {
         self.columns.len()
     }
 
+    /// Whether PostgreSQL's binary values come.
+    pub fn is_binary(&self) -> bool {
+        self.lines.options.form == Form::Binary
+    }
+
+    /// The next row.
+    fn next(&mut self, at_end: bool) -> Result<Option<Fields>, SqlError> {
+        if self.is_binary() {
+            let row = self.lines.next_binary(at_end);
+            let row = row.map_err(|e| self.wrong(e.state, e.message, self.line + 1))?;
+            self.line += u64::from(row.is_some());
+            return Ok(row);
+        }
+        loop {
+            let Some(line) = self.lines.next(at_end) else { return Ok(None) };
+            self.line += 1;
+            if !std::mem::take(&mut self.is_before_header) {
+                return self.lines.fields(&line).map(Some);
+            }
+        }
+    }
+
     async fn take(&mut self, bytes: &[u8], at_end: bool) -> Result<(), SqlError> {
         if self.lines.is_over {
-            return Ok(());
+            let is_more = self.is_binary() && !bytes.is_empty();
+            return if is_more { Err(wrong("received copy data after EOF marker")) } else { Ok(()) };
         }
         self.lines.bytes.extend_from_slice(bytes);
-        while let Some(line) = self.lines.next(at_end) {
-            self.line += 1;
-            if std::mem::take(&mut self.is_before_header) {
-                continue;
-            }
-            let fields = self.lines.fields(&line)?;
+        while let Some(fields) = self.next(at_end)? {
             if fields.len() != self.columns.len() {
-                let what = if fields.len() > self.columns.len() {
+                let what = if self.is_binary() {
+                    format!("row field count is {}, expected {}", fields.len(), self.columns.len())
+                } else if fields.len() > self.columns.len() {
                     "extra data after last expected column".to_owned()
                 } else {
                     let missing = &self.table.mapping.columns[self.columns[fields.len()]].name;
@@ -296,6 +401,7 @@ impl CopyIn {
         for (at, place) in &self.written {
             let column = &self.table.mapping.columns[*at];
             let values: Vec<Option<&[u8]>> = rows.iter().map(|row| row[*place].as_deref()).collect();
+            let array_of = if self.is_binary() { binary::array_of } else { array_of };
             arrays.push(array_of(column, &values).map_err(|whole| {
                 // Which of them it is.
                 let wrong =
@@ -434,6 +540,46 @@ mod tests {
             assert_eq!(rows[1], [some("x,\"y\"\nz"), some("bcd"), some("\"")], "{piece}");
             let rows = read("csv quote '''' escape '\\' delimiter ';'", "'a\\'b\n';c", piece);
             assert_eq!(rows, [[some("a'b\n"), some("c")]], "{piece}");
+        }
+    }
+
+    #[test]
+    fn rows_in_binary_are_cut_out_of_pieces_of_any_size() {
+        let read = |bytes: &[u8], piece: usize| {
+            let copy = crate::copy::parse("copy t from stdin binary").expect("legal").expect("a COPY");
+            let mut lines = Lines::new(copy.options);
+            let mut rows = Vec::new();
+            for (piece, at_end) in bytes.chunks(piece).map(|piece| (piece, false)).chain([(&b""[..], true)]) {
+                if lines.is_over {
+                    break;
+                }
+                lines.bytes.extend_from_slice(piece);
+                while let Some(row) = lines.next_binary(at_end)? {
+                    rows.push(row);
+                }
+            }
+            Ok::<_, SqlError>(rows)
+        };
+        // Four bytes before the first row are an extension.
+        let header = [BINARY_SIGNATURE, &[0, 0, 0, 1, 0, 0, 0, 4], b"more"].concat();
+        let rows = b"\0\x02\0\0\0\x03abc\xFF\xFF\xFF\xFF\0\x02\0\0\0\0\0\0\0\x01z";
+        let expected = [vec![Some(b"abc".to_vec()), None], vec![Some(Vec::new()), Some(b"z".to_vec())]];
+        for piece in 1..40 {
+            let whole = [&header[..], rows, &[0xFF, 0xFF]].concat();
+            assert_eq!(read(&whole, piece).expect("well formed"), expected, "{piece}");
+            // Without its end it is as long as it is.
+            assert_eq!(read(&[&header[..], rows].concat(), piece).expect("well formed"), expected, "{piece}");
+            let wrong: [Vec<u8>; 6] = [
+                b"a\tb\n".to_vec(),
+                BINARY_SIGNATURE.to_vec(),
+                [BINARY_SIGNATURE, &[0, 1, 0, 0, 0, 0, 0, 0]].concat(),
+                [&header[..], &rows[..7]].concat(),
+                [&header[..], &[0xFF, 0xFE]].concat(),
+                [&header[..], b"\0\x01\xFF\xFF\xFF\xFE"].concat(),
+            ];
+            for wrong in wrong {
+                assert!(read(&wrong, piece).is_err(), "{piece} {wrong:?}");
+            }
         }
     }
 

@@ -16,14 +16,19 @@ mod aggregate;
 mod answer;
 mod arrow_values;
 mod auth;
+mod binary;
 mod catalog;
 mod copy;
 mod copy_in;
 mod ddl;
 mod decode;
+mod dynamic;
 mod error;
+mod expression;
 mod hook;
 mod mapping;
+mod parameters;
+mod pg_catalog;
 mod point;
 mod predicate;
 mod running;
@@ -165,7 +170,7 @@ async fn serve(arguments: &Arguments, runner: Runner) -> anyhow::Result<()> {
         connections: arguments.connections.max(1),
         users: read_users(arguments)?.map(Arc::new),
         tls: match (&arguments.tls_cert, &arguments.tls_key) {
-            (Some(certificate), Some(key)) => Some(tls::acceptor(certificate, key)?),
+            (Some(certificate), Some(key)) => Some(Arc::new(tls::Certificates::read(certificate, key)?)),
             _ => None,
         },
         tls_required: arguments.tls_required,

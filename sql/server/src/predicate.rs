@@ -182,6 +182,11 @@ pub fn push_down(mapping: &Mapping, predicates: &[&Expr]) -> Pushed {
     pushed
 }
 
+/// Whether a predicate on one column becomes a range of keys, where the columns before it are known, or a filter.
+pub fn can_be_pushed(mapping: &Mapping, predicate: &Expr) -> bool {
+    key_set(mapping, predicate).is_some() || cell_filter(mapping, predicate).is_some()
+}
+
 /// Cross product of the leading columns' values with the intervals of the first column that has more than points.
 fn key_ranges(layout: &KeyLayout, of_key: Vec<Vec<(usize, Set)>>, exact: &mut [bool]) -> Option<Vec<KeyRange>> {
     let mut prefixes: Vec<Vec<u8>> = vec![Vec::new()];

@@ -7,24 +7,29 @@ use bytes::Bytes;
 use client::{ScanOptions, Scanner, Table};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::TaskContext;
 use datafusion::physical_expr::EquivalenceProperties;
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
-use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::filter_pushdown::{
+    ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation, PushedDown,
+};
+use datafusion::physical_plan::metrics::{BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, EmptyRecordBatchStream, ExecutionPlan, Partitioning, PhysicalExpr, PlanProperties,
-    SendableRecordBatchStream,
+    SendableRecordBatchStream, apply_expression_roots,
 };
 use filter::{Filter, RowRange};
 use model::Scan;
 
 use crate::decode::Decoder;
+use crate::dynamic;
 use crate::error::SqlError;
 use crate::mapping::Mapping;
-use crate::predicate::KeyRange;
+use crate::predicate::{KeyRange, Pushed};
 
 /// Rows of a batch at most.
 const BATCH_ROWS: usize = 8192;
@@ -48,29 +53,71 @@ pub struct ScanSpec {
     pub partitions: Vec<Vec<KeyRange>>,
     /// Rows of each partition at most.
     pub limit: Option<usize>,
+    /// Filters on what comes out that change while the query runs. Rows that they would not let pass may come, too.
+    pub dynamic: Vec<Arc<dyn PhysicalExpr>>,
 }
 
 impl ScanSpec {
-    /// The scan of one partition: several ranges become one scan that jumps from one to the next.
-    pub fn scan_of(&self, partition: usize) -> Scan {
-        let ranges = &self.partitions[partition];
+    /// The scan of one partition: several ranges become one scan that jumps from one to the next. Nothing where no row is in it.
+    pub fn scan_of(&self, partition: usize) -> Option<Scan> {
+        let pushed = dynamic::pushed_now(self)?;
+        self.scan_after(partition, &pushed, None)
+    }
+
+    /// The same of rows after `after`, as far as `pushed` lets them pass, too.
+    fn scan_after(&self, partition: usize, pushed: &Pushed, after: Option<&[u8]>) -> Option<Scan> {
+        let mut ranges = match &pushed.ranges {
+            Some(ranges) => common(&self.partitions[partition], ranges),
+            None => self.partitions[partition].clone(),
+        };
+        if let Some(after) = after {
+            let next = [after, &[0]].concat();
+            ranges = ranges.iter().filter_map(|range| range.within(&next, &[])).collect();
+        }
         let mut scan = self.scan.clone();
         let mut filters = Vec::new();
-        if let (Some(first), Some(last)) = (ranges.first(), ranges.last()) {
-            scan.start_row = Bytes::copy_from_slice(&first.start);
-            scan.stop_row = Bytes::copy_from_slice(&last.stop);
-            if ranges.len() > 1 {
-                filters.push(Filter::MultiRowRange { ranges: ranges.iter().map(row_range).collect() });
-            }
+        let (first, last) = (ranges.first()?, ranges.last()?);
+        scan.start_row = Bytes::copy_from_slice(&first.start);
+        scan.stop_row = Bytes::copy_from_slice(&last.stop);
+        if ranges.len() > 1 {
+            filters.push(Filter::MultiRowRange { ranges: ranges.iter().map(row_range).collect() });
         }
         filters.extend(self.filters.iter().cloned());
+        // A scan of each row's first cell does not see those that are compared.
+        if !self.filters.contains(&Filter::FirstKeyOnly) {
+            filters.extend(pushed.filters.iter().cloned());
+            // No columns are all of them.
+            for (family, qualifier) in pushed.cells.iter().filter(|_| !self.scan.columns.is_empty()) {
+                let qualifiers = scan.columns.entry(family.clone()).or_default();
+                if let Err(at) = qualifiers.binary_search(qualifier) {
+                    qualifiers.insert(at, qualifier.clone());
+                }
+            }
+        }
         scan.filter = match filters.len() {
             0 => None,
             1 => filters.pop().map(Arc::new),
             _ => Some(Arc::new(Filter::all_of(filters))),
         };
-        scan
+        Some(scan)
     }
+}
+
+/// What is in one of `some` and one of `others`; both are sorted, and so is the result.
+fn common(some: &[KeyRange], others: &[KeyRange]) -> Vec<KeyRange> {
+    let mut common = Vec::new();
+    let mut others = others.iter().peekable();
+    for range in some {
+        while others.next_if(|other| !other.stop.is_empty() && other.stop <= range.start).is_some() {}
+        // The last of those that it meets may meet the next one, too.
+        for other in others.clone() {
+            if !range.stop.is_empty() && other.start >= range.stop {
+                break;
+            }
+            common.extend(range.within(&other.start, &other.stop));
+        }
+    }
+    common
 }
 
 fn row_range(range: &KeyRange) -> RowRange {
@@ -139,7 +186,30 @@ pub fn describe(spec: &ScanSpec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if let Some(limit) = spec.limit {
         write!(f, ", limit={limit}")?;
     }
+    if !spec.dynamic.is_empty() {
+        write!(f, ", dynamic={}", dynamic_words(spec))?;
+    }
     write!(f, ", partitions={}", spec.partitions.len())
+}
+
+/// The columns that filters which change are about, and what has come of them.
+fn dynamic_words(spec: &ScanSpec) -> String {
+    let mut said = vec![format!("[{}]", dynamic::columns(spec).join(", "))];
+    match dynamic::pushed_now(spec) {
+        Some(pushed) => {
+            if let Some(ranges) = &pushed.ranges {
+                let key = |key: Option<&Vec<u8>>| key.map_or_else(String::new, |key| key.escape_ascii().to_string());
+                let (first, last) = (ranges.first().map(|range| &range.start), ranges.last().map(|range| &range.stop));
+                said.push(format!("ranges={} ['{}', '{}')", ranges.len(), key(first), key(last)));
+            }
+            if !pushed.filters.is_empty() {
+                let filters: Vec<String> = pushed.filters.iter().map(|filter| words(spec, filter)).collect();
+                said.push(format!("filter={}", filters.join(" AND ")));
+            }
+        }
+        None => said.push("rows=none".to_owned()),
+    }
+    said.join(" ")
 }
 
 fn words(spec: &ScanSpec, filter: &Filter) -> String {
@@ -192,9 +262,29 @@ impl ExecutionPlan for HBaseScanExec {
 
     fn apply_expressions(
         &self,
-        _f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
+        apply_expression_roots(&self.spec.dynamic, f)
+    }
+
+    fn handle_child_pushdown_result(
+        &self,
+        phase: FilterPushdownPhase,
+        result: ChildPushdownResult,
+        _config: &ConfigOptions,
+    ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
+        let filters = result.parent_filters.into_iter().map(|parent| parent.filter);
+        let (mut dynamic, count) = (self.spec.dynamic.clone(), filters.len());
+        // The first rows of a key's order are not those of what a filter leaves; filters that do not change were looked at when the scan was
+        // planned.
+        let takes = phase == FilterPushdownPhase::Post && self.spec.limit.is_none();
+        dynamic.extend(filters.filter(|filter| takes && dynamic::is_dynamic(filter)));
+        let answer = FilterPushdownPropagation::with_parent_pushdown_result(vec![PushedDown::No; count]);
+        if dynamic.len() == self.spec.dynamic.len() {
+            return Ok(answer);
+        }
+        let spec = ScanSpec { dynamic, ..self.spec.clone() };
+        Ok(answer.with_updated_node(Arc::new(HBaseScanExec::new(spec, self.properties.eq_properties.clone()))))
     }
 
     fn with_new_children(self: Arc<Self>, _children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
@@ -202,6 +292,9 @@ impl ExecutionPlan for HBaseScanExec {
     }
 
     fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
+        if !self.spec.dynamic.is_empty() {
+            return None;
+        }
         let spec = ScanSpec { limit, ..self.spec.clone() };
         Some(Arc::new(HBaseScanExec::new(spec, self.properties.eq_properties.clone())))
     }
@@ -220,15 +313,19 @@ impl ExecutionPlan for HBaseScanExec {
         if spec.partitions[partition].is_empty() {
             return Ok(Box::pin(EmptyRecordBatchStream::new(Arc::clone(&spec.schema))));
         }
-        let options = ScanOptions {
-            limit: spec.limit.map(|n| n as u64),
-            prefetch: spec.limit.is_none(),
-            ..spec.table.scan_options()
+        let reading = Reading {
+            spec: spec.clone(),
+            partition,
+            source: None,
+            is_at_end: false,
+            pushed: Pushed::default(),
+            generation: 0,
+            rows: 0,
+            rows_at_next_look: 0,
+            narrowed: MetricBuilder::new(&self.metrics).counter("narrowed", partition),
+            decoder: Decoder::new(&spec.mapping, &spec.projection, Arc::clone(&spec.schema)),
+            metrics: BaselineMetrics::new(&self.metrics, partition),
         };
-        let scanner = spec.table.scan(spec.scan_of(partition), options);
-        let decoder = Decoder::new(&spec.mapping, &spec.projection, Arc::clone(&spec.schema));
-        let metrics = BaselineMetrics::new(&self.metrics, partition);
-        let reading = Reading { scanner, decoder, metrics };
         let batches = futures::stream::try_unfold(reading, |mut reading| async move {
             Ok::<_, DataFusionError>(reading.batch().await?.map(|batch| (batch, reading)))
         });
@@ -238,24 +335,112 @@ impl ExecutionPlan for HBaseScanExec {
 
 /// A partition that is being read. Dropped, it closes its scanner.
 struct Reading {
-    scanner: Scanner,
+    spec: ScanSpec,
+    partition: usize,
+    /// None before the first batch: until then, more may be known of what is wanted.
+    source: Option<Source>,
+    /// Whether that has no more rows.
+    is_at_end: bool,
+    /// What the scan was last narrowed to, and by which state of the filters.
+    pushed: Pushed,
+    generation: u64,
+    /// Rows that were read.
+    rows: usize,
+    /// How many it must have read before it is narrowed again: a new scan costs some calls.
+    rows_at_next_look: usize,
+    /// How often filters that changed have narrowed what is read.
+    narrowed: Count,
     decoder: Decoder,
     metrics: BaselineMetrics,
 }
 
+struct Source {
+    scanner: Scanner,
+    /// The last row that came.
+    last: Vec<u8>,
+}
+
 impl Reading {
+    /// Opens the scan, or another one in its place that reads less. False where there is nothing to be read.
+    fn look(&mut self) -> bool {
+        let generation = dynamic::generation(&self.spec);
+        let is_due = self.source.is_none() || (self.rows >= self.rows_at_next_look && generation != self.generation);
+        if !is_due {
+            return true;
+        }
+        // Filters that change meanwhile are looked at once more.
+        self.generation = generation;
+        self.rows_at_next_look = self.rows * 2;
+        let Some(pushed) = dynamic::pushed_now(&self.spec) else {
+            self.narrowed.add(1);
+            return false;
+        };
+        let after = self.source.as_ref().map(|source| &source.last[..]);
+        let scan = self.spec.scan_after(self.partition, &pushed, after);
+        let before = self.spec.scan_after(self.partition, &self.pushed, after);
+        if scan != before {
+            self.narrowed.add(1);
+        } else if self.source.is_some() {
+            return true;
+        }
+        self.pushed = pushed;
+        let Some(scan) = scan else { return false };
+        let limit = self.spec.limit.map(|limit| limit.saturating_sub(self.rows) as u64);
+        if limit == Some(0) {
+            return false;
+        }
+        let options = ScanOptions { limit, prefetch: limit.is_none(), ..self.spec.table.scan_options() };
+        let last = self.source.take().map(|source| source.last).unwrap_or_default();
+        self.source = Some(Source { scanner: self.spec.table.scan(scan, options), last });
+        true
+    }
+
     /// The next rows; none at the end.
     async fn batch(&mut self) -> Result<Option<RecordBatch>> {
+        if self.is_at_end || !self.look() {
+            return Ok(None);
+        }
+        let Some(source) = &mut self.source else { return Ok(None) };
         while self.decoder.rows() < BATCH_ROWS {
-            let Some(row) = self.scanner.next().await.map_err(SqlError::from)? else { break };
+            let Some(row) = source.scanner.next().await.map_err(SqlError::from)? else {
+                self.is_at_end = true;
+                break;
+            };
             let timer = self.metrics.elapsed_compute().timer();
             self.decoder.push(&row)?;
             drop(timer);
+            if self.decoder.rows() == BATCH_ROWS && !self.spec.dynamic.is_empty() {
+                source.last.clear();
+                source.last.extend_from_slice(row.row());
+            }
         }
+        self.rows += self.decoder.rows();
         if self.decoder.rows() == 0 {
             return Ok(None);
         }
         self.metrics.record_output(self.decoder.rows());
         Ok(Some(self.decoder.finish()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ranges(of: &[(&str, &str)]) -> Vec<KeyRange> {
+        of.iter()
+            .map(|(start, stop)| KeyRange { start: start.as_bytes().to_vec(), stop: stop.as_bytes().to_vec() })
+            .collect()
+    }
+
+    #[test]
+    fn ranges_have_in_common_what_is_in_both() {
+        let partition = ranges(&[("b", "d"), ("d", "f"), ("x", "")]);
+        let others = ranges(&[("a", "b"), ("bb", "dd"), ("e", "ea"), ("eb", "z"), ("zz", "")]);
+        let both = [("bb", "d"), ("d", "dd"), ("e", "ea"), ("eb", "f"), ("x", "z"), ("zz", "")];
+        assert_eq!(common(&partition, &others), ranges(&both));
+        assert_eq!(common(&others, &partition), ranges(&both));
+        assert_eq!(common(&partition, &[]), []);
+        assert_eq!(common(&ranges(&[("", "")]), &others), others);
     }
 }

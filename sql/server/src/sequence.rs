@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use client::{CheckAndMutate, Delete, Put};
 use datafusion::arrow::array::{Array, ArrayRef, BooleanArray, Int64Array, StringArray};
 use datafusion::arrow::datatypes::DataType;
@@ -17,7 +18,7 @@ use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, Volatility,
 };
 use datafusion::prelude::SessionContext;
-use model::Get;
+use model::{Get, Scan};
 use parking_lot::Mutex;
 use ring::rand::{SecureRandom, SystemRandom};
 use serde::{Deserialize, Serialize};
@@ -51,6 +52,17 @@ pub struct Definition {
     pub max: i64,
     /// Numbers that a server reserves at a time.
     pub cache: i64,
+    /// Of its type.
+    #[serde(default = "bigint_bits", skip_serializing_if = "is_bigint")]
+    pub bits: u8,
+}
+
+fn bigint_bits() -> u8 {
+    64
+}
+
+fn is_bigint(bits: &u8) -> bool {
+    *bits == 64
 }
 
 impl Definition {
@@ -136,6 +148,27 @@ pub async fn read(catalog: &Catalog, name: &Name) -> Result<Option<Definition>, 
     let Some(value) = row.value(FAMILY.as_bytes(), DEFINITION) else { return Ok(None) };
     let damaged = |e| SqlError::new(SqlState::DATA_CORRUPTED, format!("the definition of sequence \"{name}\": {e}"));
     serde_json::from_slice(value).map(Some).map_err(damaged)
+}
+
+/// All sequences, by their names.
+///
+/// # Errors
+/// The cluster does not answer.
+pub async fn all(catalog: &Catalog) -> Result<Vec<(Name, Definition)>, SqlError> {
+    let Some(table) = catalog.known_system_table().await? else { return Ok(Vec::new()) };
+    let columns = [(Bytes::from_static(FAMILY.as_bytes()), vec![Bytes::from_static(DEFINITION)])];
+    let scan = Scan { columns: columns.into_iter().collect(), ..Scan::default() };
+    let mut scanner = table.scan(scan, table.scan_options());
+    let mut all = Vec::new();
+    while let Some(row) = scanner.next().await? {
+        let name = std::str::from_utf8(row.row()).ok().and_then(|name| name.split_once('\0'));
+        let definition = row.value(FAMILY.as_bytes(), DEFINITION).map(serde_json::from_slice);
+        // One that a later version wrote must not take the others away.
+        if let (Some((schema, name)), Some(Ok(definition))) = (name, definition) {
+            all.push((Name { schema: schema.to_owned(), name: name.to_owned() }, definition));
+        }
+    }
+    Ok(all)
 }
 
 /// Makes a sequence.

@@ -19,7 +19,7 @@ use pgwire::api::copy::CopyHandler;
 use pgwire::api::query::{ExtendedQueryHandler, SimpleQueryHandler};
 use pgwire::api::{ClientInfo, ErrorHandler, PgWireServerHandlers};
 use pgwire::error::PgWireError;
-use pgwire::tokio::{TlsAcceptor, process_socket};
+use pgwire::tokio::process_socket;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
@@ -28,15 +28,21 @@ use crate::auth::{Startup, Users};
 use crate::catalog::{Catalog, Provider};
 use crate::copy_in::CopyMessages;
 use crate::error::with_state;
+use crate::pg_catalog;
 use crate::running::{JoinsGiveWay, Runner};
 use crate::sequence::{self, Sequences};
 use crate::service::{Service, Shared};
 use crate::session::{Session, Sessions};
+use crate::tls::Certificates;
 
 /// The PostgreSQL that clients are told to expect.
 pub const VERSION: &str = "15.0";
 /// Name of the only database.
 pub const DATABASE: &str = "basalt";
+
+/// Keys of one part of a hash join that are handed down to a scan, and their bytes.
+const MOST_JOIN_KEYS: usize = 2000;
+const MOST_JOIN_KEYS_BYTES: usize = 1 << 20;
 
 /// How a server is to be.
 #[derive(Clone)]
@@ -50,7 +56,7 @@ pub struct Settings {
     /// Who may connect; without, everybody on this machine.
     pub users: Option<Arc<Users>>,
     /// Certificate and key, where there is TLS.
-    pub tls: Option<TlsAcceptor>,
+    pub tls: Option<Arc<Certificates>>,
     /// Whether connections without TLS are refused.
     pub tls_required: bool,
 }
@@ -71,6 +77,9 @@ pub fn context(catalog: &Arc<Catalog>, settings: &Settings) -> anyhow::Result<Se
     options.sql_parser.parse_float_as_decimal = true;
     // A column that were cast to another kind of text could not be compared by the servers.
     options.sql_parser.map_string_types_to_utf8view = false;
+    // Keys of a join become ranges to be jumped between: so many are still less than a table.
+    options.optimizer.hash_join_inlist_pushdown_max_distinct_values = MOST_JOIN_KEYS;
+    options.optimizer.hash_join_inlist_pushdown_max_size = MOST_JOIN_KEYS_BYTES;
     let runtime =
         RuntimeEnvBuilder::new().with_memory_pool(Arc::new(FairSpillPool::new(settings.memory_bytes))).build_arc()?;
     let state = SessionStateBuilder::new()
@@ -83,6 +92,7 @@ pub fn context(catalog: &Arc<Catalog>, settings: &Settings) -> anyhow::Result<Se
     let context = SessionContext::new_with_state(state);
     context.register_catalog(DATABASE, Arc::new(Provider(Arc::clone(catalog))));
     setup_pg_catalog(&context, DATABASE, EmptyContextProvider).map_err(|e| anyhow::anyhow!("pg_catalog: {e}"))?;
+    pg_catalog::lay_over(&context, catalog)?;
     let version = create_udf(
         "version",
         vec![],
@@ -188,6 +198,10 @@ pub async fn serve(
         });
         let tls = settings.tls.clone();
         tokio::spawn(async move {
+            let tls = match &tls {
+                Some(certificates) => Some(certificates.acceptor().await),
+                None => None,
+            };
             if let Err(e) = process_socket(socket, tls, handlers).await {
                 tracing::debug!("the connection from {peer} ended: {e}");
             }

@@ -50,6 +50,7 @@ use crate::copy_in::CopyIn;
 use crate::ddl::{self, Name};
 use crate::error::{SqlError, SqlState, of_datafusion};
 use crate::hook::{Statements, is_query, is_write, write};
+use crate::pg_catalog;
 use crate::point::{self, Plans};
 use crate::running::Runner;
 use crate::session::Session;
@@ -134,7 +135,8 @@ impl Service {
                 SqlError::new(SqlState::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist"))
             })?;
             let begun = CopyIn::new(table, columns, copy.options)?;
-            let response = CopyResponse::new(0, begun.width(), futures::stream::empty());
+            let form = i8::from(begun.is_binary());
+            let response = CopyResponse::new(form, begun.width(), futures::stream::empty());
             *self.session.copy.lock() = Some(begun);
             return Ok(Response::CopyIn(response));
         }
@@ -606,7 +608,7 @@ fn statements(text: &str) -> Vec<String> {
             }
             Token::SemiColon => {
                 if !is_blank {
-                    statements.push(std::mem::take(&mut current));
+                    statements.push(pg_catalog::plannable(std::mem::take(&mut current)));
                 }
                 current.clear();
                 is_blank = true;

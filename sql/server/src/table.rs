@@ -266,6 +266,7 @@ impl TableProvider for HBaseTable {
             filters,
             partitions,
             limit,
+            dynamic: Vec::new(),
         };
         Ok(Arc::new(HBaseScanExec::new(spec, equivalence)))
     }

@@ -11,7 +11,6 @@ use datafusion::arrow::array::{
 };
 use datafusion::arrow::compute::{cast, filter_record_batch, take};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{DFSchema, DataFusionError, TableReference};
 use datafusion::datasource::{DefaultTableSource, TableProvider};
 use datafusion::execution::memory_pool::MemoryConsumer;
@@ -32,6 +31,7 @@ use types::{KeyLayout, Value};
 use crate::arrow_values::value_at;
 use crate::error::{SqlError, SqlState};
 use crate::mapping::{Column, EMPTY_CELL_VALUE, Kind, Mapping, Place};
+use crate::parameters::Parameters;
 use crate::table::HBaseTable;
 
 /// Rows of one batch to HBase.
@@ -126,12 +126,15 @@ pub fn checked(
     statement: &Statement,
     mut plan: LogicalPlan,
 ) -> Result<LogicalPlan, DataFusionError> {
-    let (table, op, _) = target_of(&plan)?;
-    manner(ctx, statement, op, table)?;
-    if let Some(items) = returning(statement) {
-        let schema = Returning::of(ctx, statement, table, items)?.schema;
-        if let LogicalPlan::Dml(dml) = &mut plan {
-            dml.output_schema = Arc::new(DFSchema::try_from(schema)?);
+    let (table, op, input) = target_of(&plan)?;
+    let mut parameters = Parameters::of(input)?;
+    manner(ctx, statement, op, table, &mut parameters)?;
+    let input = parameters.with_found(input)?;
+    let returning = returning(statement).map(|items| Returning::of(ctx, statement, table, items)).transpose()?;
+    if let LogicalPlan::Dml(dml) = &mut plan {
+        dml.input = input;
+        if let Some(returning) = returning {
+            dml.output_schema = Arc::new(DFSchema::try_from(returning.schema)?);
         }
     }
     Ok(plan)
@@ -142,6 +145,7 @@ fn manner(
     statement: &Statement,
     op: &WriteOp,
     table: &HBaseTable,
+    parameters: &mut Parameters,
 ) -> Result<Manner, DataFusionError> {
     let on = match (op, statement) {
         (WriteOp::Delete, _) => return Ok(Manner::Delete),
@@ -154,7 +158,7 @@ fn manner(
         Some(OnInsert::OnConflict(on)) => match &on.action {
             OnConflictAction::DoNothing => Ok(Manner::IfAbsent),
             OnConflictAction::DoUpdate(update) => {
-                let merge = Merge::of(ctx, table, on.conflict_target.as_ref(), update)?;
+                let merge = Merge::of(ctx, table, on.conflict_target.as_ref(), update, parameters)?;
                 Ok(Manner::Merge(Arc::new(merge)))
             }
         },
@@ -171,7 +175,8 @@ fn manner(
 pub async fn run(ctx: SessionContext, statement: Statement, plan: LogicalPlan) -> Result<Written, DataFusionError> {
     let (table, op, input) = target_of(&plan)?;
     let written = columns_written(&table.mapping, &statement, op)?;
-    let writer = Writer::new(table, manner(&ctx, &statement, op, table)?, &written)?;
+    let manner = manner(&ctx, &statement, op, table, &mut Parameters::with_values(input)?)?;
+    let writer = Writer::new(table, manner, &written)?;
     let returning = returning(&statement).map(|items| Returning::of(&ctx, &statement, table, items)).transpose()?;
     let is_insert = matches!(statement, Statement::Insert(_));
     // An INSERT says nothing about columns that it does not name, and a merge less: those rows are read again.
@@ -582,6 +587,7 @@ impl Merge {
         table: &HBaseTable,
         target: Option<&ConflictTarget>,
         update: &DoUpdate,
+        parameters: &mut Parameters,
     ) -> Result<Merge, DataFusionError> {
         let mapping = &table.mapping;
         let mut key: Vec<&str> = mapping.key_columns().iter().map(|at| mapping.columns[*at].name.as_str()).collect();
@@ -608,13 +614,10 @@ impl Merge {
         let both = row.join(&offered)?;
         let state = ctx.state();
         let mut reads = Vec::new();
-        let mut expression = |expr: &ast::Expr| -> Result<(DataType, Arc<dyn PhysicalExpr>), DataFusionError> {
+        type Typed = (DataType, Arc<dyn PhysicalExpr>);
+        let mut expression = |expr: &ast::Expr, alone: DataType| -> Result<Typed, DataFusionError> {
             let expr = state.create_logical_expr(&expr.to_string(), &both)?;
-            if expr.exists(|expr| Ok(matches!(expr, Expr::Placeholder(_))))? {
-                let what =
-                    "parameters in ON CONFLICT DO UPDATE are not supported: give them to VALUES and use EXCLUDED";
-                return Err(SqlError::unsupported(what).into());
-            }
+            let expr = parameters.filled(expr, &both, Some(&alone))?;
             for column in expr.column_refs() {
                 if column.relation.as_ref().is_none_or(|relation| relation.table() != EXCLUDED) {
                     reads.extend(mapping.column(&column.name).map(|(at, _)| at));
@@ -638,9 +641,9 @@ impl Merge {
                 let what = format!("column \"{name}\" is in the primary key: delete the row and insert another");
                 return Err(SqlError::unsupported(what).into());
             }
-            sets.push((at, expression(&assignment.value)?.1));
+            sets.push((at, expression(&assignment.value, column.arrow_type())?.1));
         }
-        let condition = update.selection.as_ref().map(&mut expression).transpose()?;
+        let condition = update.selection.as_ref().map(|expr| expression(expr, DataType::Boolean)).transpose()?;
         if condition.as_ref().is_some_and(|(of, _)| !matches!(of, DataType::Boolean | DataType::Null)) {
             let message = "argument of WHERE must be type boolean";
             return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message).into());

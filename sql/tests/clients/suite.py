@@ -258,6 +258,26 @@ def asyncpg_copies():
 
         status = await connection.copy_from_query("select k, d from copied where k < 3 order by k", output=gather, format="csv")
         equal((status, bytes(out)), ("COPY 3", b"0,2024-01-01\n1,2024-01-02\n2,2024-01-03\n"))
+        # Its rows go in binary.
+        await connection.execute("drop table if exists records")
+        types = "k bigint primary key, s smallint, i integer, r real, f double precision, n numeric(20,4), t text, b bytea, ok boolean"
+        await connection.execute(f"create table records ({types}, d date, h time, at timestamp)")
+        numbers = ["0", "-0.0001", "1234567890123456.7891", "10000", "99999999", "-12.3"]
+        rows = [
+            (k, k - 3, k * 1000, k / 4, k / 3, decimal.Decimal(number), f"\u00e4{k}", bytes([k]), k % 2 == 0)
+            + (datetime.date(1998 + k, 2, 28), datetime.time(k, 59, 1, k), datetime.datetime(1969, 12, 31, 23, 59, k, 7))
+            for k, number in enumerate(numbers)
+        ]
+        rows.append((100,) + (None,) * 11)
+        equal(await connection.copy_records_to_table("records", records=rows), "COPY 7")
+        equal([tuple(row) for row in await connection.fetch("select * from records order by k")], rows)
+        try:
+            await connection.copy_records_to_table("records", records=[(7, 1)], columns=["k", "i"])
+            await connection.copy_records_to_table("records", records=[(None, 1)], columns=["k", "i"])
+            raise AssertionError("no error")
+        except asyncpg.NotNullViolationError:
+            pass
+        equal(await connection.fetchval("select i from records where k = 7"), 1)
         await connection.close()
 
     asyncio.run(work())
@@ -274,6 +294,40 @@ def rows_come_back_from_writes():
             equal(cursor.fetchall(), [("y", 501)])
             cursor.execute("delete from clients where id = %s returning *", (500,))
             equal(cursor.fetchone()[:2], (500, "y"))
+
+
+@case
+def parameters_stand_in_do_update():
+    with psycopg.connect(CONNECTION, autocommit=True) as connection:
+        connection.execute("drop table if exists merged")
+        connection.execute("create table merged (k text primary key, n bigint, at timestamp, note text)")
+        insert = "insert into merged (k, n) values (%s, %s) on conflict (k) do update set "
+        for binary in (False, True):
+            cursor = connection.cursor(binary=binary)
+            time_of = datetime.datetime(2024, 1, 2, 3, 4, 5)
+            cursor.execute("delete from merged")
+            cursor.execute(insert + "n = %s", ("a", 1, 7))
+            equal(cursor.execute("select n from merged").fetchone(), (1,))
+            cursor.execute(insert + "n = merged.n + excluded.n * %s, at = %s, note = %s || merged.k", ("a", 2, 10, time_of, "of "))
+            equal(cursor.execute("select * from merged").fetchone(), ("a", 21, time_of, "of a"))
+            cursor.execute(insert + "n = null, note = %s where merged.n > %s returning note", ("a", 2, "no", 21))
+            equal(cursor.fetchall(), [])
+            cursor.execute(insert + "n = %s::bigint, note = %s where merged.n = %s returning n, note", ("a", 2, 5, None, 21))
+            equal(cursor.fetchall(), [(5, None)])
+
+
+@case
+def asyncpg_has_parameters_in_do_update():
+    async def work():
+        connection = await asyncpg.connect(host="127.0.0.1", port=PORT, user="me", database="basalt")
+        await connection.execute("delete from merged")
+        insert = "insert into merged (k, n) values ($1, $2) on conflict (k) do update set n = merged.n + $2, note = $3"
+        await connection.execute(insert, "b", 5, "first")
+        await connection.executemany(insert, [("b", 6, "second"), ("b", 7, "third")])
+        equal(tuple(await connection.fetchrow("select n, note from merged where k = 'b'")), (18, "third"))
+        await connection.close()
+
+    asyncio.run(work())
 
 
 @case

@@ -77,13 +77,13 @@ fn create_sequence(words: &mut Words) -> Result<Ddl, SqlError> {
     let if_not_exists = words.take("if not exists");
     let name = table_name(words)?;
     let (mut increment, mut start, mut min, mut max, mut cache) = (1, None, None, None, 1);
-    let (mut least, mut most) = (i64::MIN, i64::MAX);
+    let (mut bits, mut least, mut most) = (64, i64::MIN, i64::MAX);
     while !words.is_over() {
         if words.take("as") {
-            (least, most) = match words.name()?.as_str() {
-                "smallint" | "int2" => (i64::from(i16::MIN), i64::from(i16::MAX)),
-                "integer" | "int" | "int4" => (i64::from(i32::MIN), i64::from(i32::MAX)),
-                "bigint" | "int8" => (i64::MIN, i64::MAX),
+            (bits, least, most) = match words.name()?.as_str() {
+                "smallint" | "int2" => (16, i64::from(i16::MIN), i64::from(i16::MAX)),
+                "integer" | "int" | "int4" => (32, i64::from(i32::MIN), i64::from(i32::MAX)),
+                "bigint" | "int8" => (64, i64::MIN, i64::MAX),
                 _ => return Err(invalid("sequence type must be smallint, integer, or bigint".to_owned())),
             };
         } else if words.take("increment") {
@@ -133,7 +133,7 @@ fn create_sequence(words: &mut Words) -> Result<Ddl, SqlError> {
     if !(1..=MAX_CACHE).contains(&cache) {
         return Err(invalid(format!("CACHE ({cache}) must be between 1 and {MAX_CACHE}")));
     }
-    let definition = Definition { id: new_id(), start, increment, min, max, cache };
+    let definition = Definition { id: new_id(), start, increment, min, max, cache, bits };
     Ok(Ddl::CreateSequence { name, if_not_exists, definition })
 }
 
