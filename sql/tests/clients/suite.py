@@ -265,7 +265,7 @@ def asyncpg_copies():
         numbers = ["0", "-0.0001", "1234567890123456.7891", "10000", "99999999", "-12.3"]
         rows = [
             (k, k - 3, k * 1000, k / 4, k / 3, decimal.Decimal(number), f"\u00e4{k}", bytes([k]), k % 2 == 0)
-            + (datetime.date(1998 + k, 2, 28), datetime.time(k, 59, 1, k), datetime.datetime(1969, 12, 31, 23, 59, k, 7))
+            + (datetime.date(1998 + k, 2, 28), datetime.time(k, 59, 1, 1000 * k), datetime.datetime(1969, 12, 31, 23, 59, k, 7))
             for k, number in enumerate(numbers)
         ]
         rows.append((100,) + (None,) * 11)
