@@ -474,6 +474,35 @@ async fn a_region_info_file_of_another_region_is_left_as_it_is() {
     assert_eq!(life.memory.read(&file).expect("memory"), other);
 }
 
+#[tokio::test]
+async fn a_region_without_a_directory_is_named_and_left() {
+    let life = crate::common::fresh().await;
+    life.create("t", &["f"], &["m"]).await;
+    let regions = life.regions("t");
+    let dir = rootdir::region_dir(&regions[1]);
+    life.memory.remove_dir_all(&dir).expect("memory");
+    heal(&life).await;
+    heal(&life).await;
+    assert_eq!(is_left(&life, Kind::NotInHdfs).subject, regions[1].name_string());
+    assert!(!life.memory.exists(&dir).expect("memory"), "an empty one would hide that something is missing");
+}
+
+#[tokio::test]
+async fn a_region_that_is_open_and_not_in_hbase_meta_is_named_and_left() {
+    let life = two_servers().await;
+    let regions = life.regions("t");
+    let entry =
+        |info: &RegionInfo| life.hosts.iter().find_map(|host| host.open.lock().get(&**info.encoded_name()).cloned());
+    let open = entry(&regions[0]).expect("open");
+    let unknown = "0123456789abcdef0123456789abcdef";
+    life.hosts[0].open.lock().insert(unknown.to_owned(), open);
+    heal(&life).await;
+    heal(&life).await;
+    is_left(&life, Kind::NotInMeta);
+    assert!(life.hosts[0].open.lock().contains_key(unknown), "nobody has closed it");
+    all_open(&life);
+}
+
 /// hbase:meta and the directory both lost it: a snapshot knows a region of that name, which is a digest of what it says.
 #[tokio::test]
 async fn a_directory_without_region_info_gets_it_back_from_a_snapshot_and_is_taken_in() {
