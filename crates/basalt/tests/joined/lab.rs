@@ -53,7 +53,7 @@ impl Piece {
     }
 
     /// Waits for its end, however it comes; whether it came in time.
-    pub fn is_gone(mut self) -> bool {
+    pub fn ends(mut self) -> bool {
         self.end().is_some()
     }
 
