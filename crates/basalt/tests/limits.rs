@@ -9,9 +9,10 @@ mod common;
 use common::{Scratch, Server, Tester};
 use std::time::{Duration, Instant};
 
+/// Without the pages of the program itself, which the system has in common for all and gives up when it likes: it is far larger unoptimised.
 fn resident_mib(server: &Server) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{}/status", server.child.id())).expect("the process is there");
-    let line = text.lines().find(|line| line.starts_with("VmRSS:")).expect("a line about resident memory");
+    let line = text.lines().find(|line| line.starts_with("RssAnon:")).expect("a line about memory of its own");
     line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()).expect("a number") / 1024
 }
 
@@ -29,8 +30,8 @@ async fn a_put_within_a_second_of_the_start_and_little_memory_when_idle() {
         tester.put(&regions[0], "first", "v").await.expect("put");
         best = best.min(start.elapsed());
         let resident = resident_mib(&server);
-        println!("first put after {:?}, {resident} MiB resident", start.elapsed());
-        assert!(resident < 60, "{resident} MiB resident");
+        println!("first put after {:?}, {resident} MiB of memory", start.elapsed());
+        assert!(resident < 40, "{resident} MiB of memory");
     }
     assert!(best.as_millis() < 1000, "first put after {best:?}");
 }
@@ -64,6 +65,6 @@ async fn ten_thousand_regions_are_ordinary() {
     }
     let after_start = resident_mib(&server);
     println!("created in {created:?} ({after_create} MiB), started again in {started:?} ({after_start} MiB resident)");
-    assert!(after_create < 512 && after_start < 512, "{after_create} and {after_start} MiB resident");
+    assert!(after_create < 512 && after_start < 512, "{after_create} and {after_start} MiB of memory");
     assert_eq!(server.terminate().code(), Some(0));
 }

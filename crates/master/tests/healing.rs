@@ -491,15 +491,13 @@ async fn a_region_without_a_directory_is_named_and_left() {
 async fn a_region_that_is_open_and_not_in_hbase_meta_is_named_and_left() {
     let life = two_servers().await;
     let regions = life.regions("t");
-    let entry =
-        |info: &RegionInfo| life.hosts.iter().find_map(|host| host.open.lock().get(&**info.encoded_name()).cloned());
-    let open = entry(&regions[0]).expect("open");
-    let unknown = "0123456789abcdef0123456789abcdef";
-    life.hosts[0].open.lock().insert(unknown.to_owned(), open);
+    let stranger = RegionInfo::new(regions[0].table.clone(), bytes("z"), bytes(""), 7);
+    let unknown = stranger.encoded_name().to_string();
+    life.hosts[0].open.lock().insert(unknown.clone(), (stranger, Arc::new(table("t", &["f"]))));
     heal(&life).await;
     heal(&life).await;
     is_left(&life, Kind::NotInMeta);
-    assert!(life.hosts[0].open.lock().contains_key(unknown), "nobody has closed it");
+    assert!(life.hosts[0].open.lock().contains_key(&unknown), "nobody has closed it");
     all_open(&life);
 }
 
