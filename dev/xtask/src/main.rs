@@ -167,14 +167,18 @@ fn fuzz(arguments: cli::Fuzz) -> anyhow::Result<()> {
 
 /// Everything, in the order in which a failure is cheapest to learn of.
 fn test(report: &mut Report, long: bool) -> anyhow::Result<()> {
-    check::run(report);
+    if long {
+        check::run(report)
+    } else {
+        check::run_with_every_feature(report)
+    }
     if !long && !report.step("the server, built as the tests are", server::build_like_tests) {
         return Ok(());
     }
     schedules::run(report, 1000);
     interop::run(report, server::Kind::Basalt, None, &[])?;
     cluster::run(report, &[], true)?;
-    kill::run(report, server::Kind::Basalt, 20, None, false)?;
+    kill::run(report, server::Kind::Basalt, if long { 100 } else { 10 }, None, false)?;
     kill::run(report, server::Kind::Basalt, 2, None, true)?;
     neighbours::run(report);
     sql::run(report, None);
