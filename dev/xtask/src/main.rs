@@ -176,6 +176,7 @@ fn test(report: &mut Report, long: bool) -> anyhow::Result<()> {
         return Ok(());
     }
     schedules::run(report, 1000);
+    sql::build_beside()?;
     interop::run(report, server::Kind::Basalt, None, &[])?;
     cluster::run(report, &[], true)?;
     kill::run(report, server::Kind::Basalt, if long { 100 } else { 10 }, None, false)?;

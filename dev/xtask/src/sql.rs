@@ -22,7 +22,8 @@ const LIMIT: Duration = Duration::from_secs(300);
 /// Builds, tests, compares. `only` chooses files by a part of their name; `tpch=SCALE` is TPC-H instead, `bench=ROWS` a
 /// measurement. `BASALT_SQL_BINARY` is another build of it.
 pub fn run(report: &mut Report, only: Option<&str>) {
-    let built = report.step("basalt-sql is built", || run::must("cargo", cargo().args(["build", "--workspace"])));
+    // Where a build goes on beside, cargo waits for it.
+    let built = report.step("basalt-sql is built", || run::must("cargo", cargo().args(BUILD)));
     if !built {
         return;
     }
@@ -39,6 +40,23 @@ pub fn run(report: &mut Report, only: Option<&str>) {
         }
         _ => report.part("its answers beside PostgreSQL's", || compare(only)),
     }
+}
+
+/// The program and its tests, which take minutes of one core each: both at once.
+const BUILD: [&str; 3] = ["build", "--workspace", "--all-targets"];
+
+/// Begins to build it beside suites that leave a core idle for most of the time, and gives way to them. Its output goes to a log, as [`run`]
+/// builds it again, which is nothing to do or says what is wrong.
+pub fn build_beside() -> anyhow::Result<()> {
+    let log = std::fs::File::create(run::scratch()?.join("sql-build.log"))?;
+    let plain = cargo();
+    let mut beside = Command::new("nice");
+    beside.args(["-n", "10"]).arg(plain.get_program()).args(BUILD).current_dir(root());
+    beside.env_remove("CARGO_TARGET_DIR").env_remove("CARGO_MANIFEST_DIR");
+    beside.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+    let mut child = beside.spawn().context("cannot start nice")?;
+    std::thread::spawn(move || child.wait());
+    Ok(())
 }
 
 /// The workspace in `/sql`.
