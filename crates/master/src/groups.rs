@@ -407,7 +407,11 @@ pub(crate) async fn check_create(master: &Master, descriptor: &TableDescriptor) 
             check_servers(master, group, table)?;
             return Ok(Some(name));
         }
-        tracing::warn!(%table, "{name:?}, the group of a new table by {}, does not exist", settings::GROUP_SCRIPT.key);
+        tracing::warn!(
+            %table,
+            "the rsgroup {name:?} that {} gives for a new table does not exist; the table goes to the group of its namespace, or to default",
+            settings::GROUP_SCRIPT.key
+        );
     }
     check_group(master, &groups, descriptor).map(|()| None)
 }

@@ -281,7 +281,7 @@ async fn look(
         Ok(files) => files,
         Err(error) if error.is_stopped() => return Err(error),
         Err(error) => {
-            tracing::warn!(%error, "the self-healing cannot look at files; what it knows of them stays");
+            tracing::warn!(%error, "self-healing: cannot read the directories of tables and regions; earlier findings stay, and the next run reads them again");
             return Ok((found, false));
         }
     };

@@ -59,10 +59,10 @@ impl Certificates {
             match acceptor(&self.certificate, &self.key) {
                 Ok(acceptor) => {
                     current.acceptor = acceptor;
-                    tracing::info!("the certificate was read again from {}", self.certificate.display());
+                    tracing::info!("reloaded the TLS certificate from {}", self.certificate.display());
                 }
                 Err(e) => {
-                    tracing::warn!("the certificate that was read before stays in use, for its files changed: {e:#}")
+                    tracing::warn!("cannot reload the TLS certificate, the one loaded before stays in use: {e:#}")
                 }
             }
         }

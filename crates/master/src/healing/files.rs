@@ -104,7 +104,7 @@ pub(super) async fn read(
             for (encoded, dir) in orphans {
                 files.orphans.extend(read_orphan(volume, encoded, dir)?);
             }
-            name_orphans(volume, &mut files.orphans, &relatives);
+            name_orphans(volume, &mut files.orphans, &relatives)?;
             for info in regions {
                 if let Some(odd) = read_region(volume, &info)? {
                     files.odd.push(OddDirectory { info, odd });
@@ -202,14 +202,17 @@ fn read_orphan(volume: &dyn Volume, encoded: String, dir: FilePath) -> Result<Op
 }
 
 /// Which regions the nameless are: an encoded name is a digest of table, first row and id, so that whoever has the same is the same.
-fn name_orphans(volume: &dyn Volume, orphans: &mut [Orphan], relatives: &BTreeMap<String, RegionInfo>) {
+///
+/// # Errors
+/// The snapshots cannot be listed: without them it would be said that nobody knows the region.
+fn name_orphans(volume: &dyn Volume, orphans: &mut [Orphan], relatives: &BTreeMap<String, RegionInfo>) -> Result<()> {
     let mut nameless: Vec<&mut Orphan> = orphans.iter_mut().filter(|orphan| orphan.info.is_none()).collect();
     if nameless.is_empty() {
-        return;
+        return Ok(());
     }
     let mut snapshots = BTreeMap::new();
     let tables: BTreeSet<String> = nameless.iter().map(|orphan| orphan.table.to_string()).collect();
-    for taken in snapshot::list(volume).unwrap_or_default().into_iter().flatten() {
+    for taken in snapshot::list(volume)?.into_iter().flatten() {
         if !taken.table.as_ref().is_some_and(|table| tables.contains(table)) {
             continue;
         }
@@ -222,6 +225,7 @@ fn name_orphans(volume: &dyn Volume, orphans: &mut [Orphan], relatives: &BTreeMa
         let known = relatives.get(&orphan.encoded).or_else(|| snapshots.get(&orphan.encoded));
         orphan.known_as = known.filter(|info| info.table == orphan.table && !info.is_replica()).map(plain);
     }
+    Ok(())
 }
 
 /// The region as its directory says it: without what hbase:meta says of a split.
@@ -335,8 +339,8 @@ pub(super) async fn write_descriptor(master: &Arc<Master>, table: &TableName) ->
     let Some(_locks) = master.procedures.locks.try_lock(table_locks(table)) else { return Ok(busy(table)) };
     let Some(described) = master.cluster.read().descriptor(table) else { return Ok(Tried::Passed) };
     let now_ms = master.clock.now_ms().0;
-    let number = master.files.run(move |volume| restore_descriptor(volume, &described, now_ms)).await?;
-    Ok(if number { Tried::Done("it was written again, as the master has it".into()) } else { Tried::Passed })
+    let written = master.files.run(move |volume| restore_descriptor(volume, &described, now_ms)).await?;
+    Ok(if written { Tried::Done("it was written again, as the master has it".into()) } else { Tried::Passed })
 }
 
 fn restore_descriptor(volume: &dyn Volume, described: &TableDescriptor, now_ms: i64) -> Result<bool> {
@@ -355,7 +359,7 @@ fn restore_descriptor(volume: &dyn Volume, described: &TableDescriptor, now_ms: 
 pub(super) async fn set_aside(master: &Arc<Master>, table: &TableName, dir: FilePath) -> Result<Tried> {
     let Some(_locks) = master.procedures.locks.try_lock(table_locks(table)) else { return Ok(busy(table)) };
     let encoded = dir.name().to_owned();
-    let before = {
+    let live: BTreeSet<String> = {
         let cluster = master.cluster.read();
         if cluster.region(&encoded).is_some() {
             return Ok(Tried::Passed);
@@ -366,7 +370,6 @@ pub(super) async fn set_aside(master: &Arc<Master>, table: &TableName, dir: File
             .map(|node| node.info.encoded_name().to_string())
             .collect()
     };
-    let live: BTreeSet<String> = before;
     let now_ms = master.clock.now_ms().0;
     let moved = master.files.run(move |volume| {
         let Some(orphan) = read_orphan(volume, encoded, dir.clone())? else { return Ok(None) };
