@@ -80,6 +80,10 @@ impl std::fmt::Debug for Reader {
     }
 }
 
+/// The chunk of a Bloom filter that was asked last, and where it lies. For those who ask in the order of keys.
+#[derive(Debug, Default)]
+pub(crate) struct LastChunk(Option<(u64, Bytes)>);
+
 impl Reader {
     /// Opens the file at `path`: usually one read of its last 16 KiB.
     ///
@@ -435,11 +439,15 @@ impl Reader {
     /// # Errors
     /// `WouldBlock` when a chunk is not cached and must not be read; `Io` and `Corrupt` of the chunk.
     pub fn may_contain_row(&self, row: &[u8], residency: Residency) -> Result<bool> {
+        self.ask_row(row, residency, None)
+    }
+
+    fn ask_row(&self, row: &[u8], residency: Residency, last: Option<&mut LastChunk>) -> Result<bool> {
         match (&self.bloom, self.bloom_type) {
-            (Some(bloom), BloomType::Row) => self.ask_general(bloom, row, residency),
+            (Some(bloom), BloomType::Row) => self.ask_general(bloom, row, residency, last),
             // The prefixes of rows in meta order are in no order.
             (Some(bloom), BloomType::RowPrefixFixedLength) if self.order() == Order::User => {
-                self.ask_general(bloom, &row[..row.len().min(self.prefix_len)], residency)
+                self.ask_general(bloom, &row[..row.len().min(self.prefix_len)], residency, last)
             }
             (None, _) => {
                 if let Some(cache) = &self.source.cache {
@@ -457,11 +465,21 @@ impl Reader {
     /// # Errors
     /// As [`Reader::may_contain_row`].
     pub fn may_contain_row_col(&self, row: &[u8], qualifier: &[u8], residency: Residency) -> Result<bool> {
+        self.ask_row_col(row, qualifier, residency, None)
+    }
+
+    pub(crate) fn ask_row_col(
+        &self,
+        row: &[u8],
+        qualifier: &[u8],
+        residency: Residency,
+        last: Option<&mut LastChunk>,
+    ) -> Result<bool> {
         match (&self.bloom, self.bloom_type) {
             (Some(bloom), BloomType::RowCol) => {
-                bloom::with_row_col_key(row, qualifier, |key| self.ask_general(bloom, key, residency))
+                bloom::with_row_col_key(row, qualifier, |key| self.ask_general(bloom, key, residency, last))
             }
-            _ => self.may_contain_row(row, residency),
+            _ => self.ask_row(row, residency, last),
         }
     }
 
@@ -470,30 +488,51 @@ impl Reader {
     /// # Errors
     /// As [`Reader::may_contain_row`].
     pub fn may_contain_delete_family(&self, row: &[u8], residency: Residency) -> Result<bool> {
+        self.ask_delete_family(row, residency, None)
+    }
+
+    pub(crate) fn ask_delete_family(
+        &self,
+        row: &[u8],
+        residency: Residency,
+        last: Option<&mut LastChunk>,
+    ) -> Result<bool> {
         if self.delete_families == Some(0) {
             return Ok(false);
         }
         match &self.delete_bloom {
-            Some(bloom) => self.ask(bloom, row, residency),
+            Some(bloom) => self.ask(bloom, row, residency, last),
             None => Ok(true),
         }
     }
 
     /// As [`Reader::ask`], and counts it.
-    fn ask_general(&self, bloom: &Bloom, key: &[u8], residency: Residency) -> Result<bool> {
-        let may_contain = self.ask(bloom, key, residency)?;
+    fn ask_general(
+        &self,
+        bloom: &Bloom,
+        key: &[u8],
+        residency: Residency,
+        last: Option<&mut LastChunk>,
+    ) -> Result<bool> {
+        let may_contain = self.ask(bloom, key, residency, last)?;
         if let Some(cache) = &self.source.cache {
             cache.blooms().answered(may_contain);
         }
         Ok(may_contain)
     }
 
-    fn ask(&self, bloom: &Bloom, key: &[u8], residency: Residency) -> Result<bool> {
+    fn ask(&self, bloom: &Bloom, key: &[u8], residency: Residency, last: Option<&mut LastChunk>) -> Result<bool> {
         let Some(chunk) = bloom.chunk_of(self.order(), key) else {
             return Ok(false);
         };
-        let bits = self.source.bloom(chunk, Fetch { residency, keep: true })?;
-        Ok(bloom.contains(key, &bits))
+        let fetch = || self.source.bloom(chunk, Fetch { residency, keep: true });
+        let Some(LastChunk(last)) = last else { return Ok(bloom.contains(key, &fetch()?)) };
+        let bits = match last.take() {
+            Some((offset, bits)) if offset == chunk.offset => bits,
+            _ => fetch()?,
+        };
+        let (_, bits) = last.insert((chunk.offset, bits));
+        Ok(bloom.contains(key, bits))
     }
 
     /// For a file that others have replaced: forgets its blocks in the cache, and asks the volume to do the same with its pages. The reader

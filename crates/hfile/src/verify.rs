@@ -1,6 +1,6 @@
 //! Reading a file back after it was written: is all of it there, and can all of it be read?
 
-use crate::reader::Reader;
+use crate::reader::{LastChunk, Reader};
 use crate::scanner::{Residency, ScanOptions};
 use crate::{Error, Result};
 use cell::KeyRef;
@@ -73,6 +73,8 @@ impl Reader {
         let end = part.to.as_deref().map(KeyRef::from_checked);
         let mut scanner = self.scanner(options);
         let (mut count, mut previous, mut next_block) = (0, Vec::new(), None::<Vec<u8>>);
+        // Cells in order ask one chunk many times in a row, and there may be no cache that keeps it.
+        let (mut of_markers, mut of_others) = (LastChunk::default(), LastChunk::default());
         let mut more = match part.from.as_deref() {
             Some(from) => scanner.seek(KeyRef::from_checked(from))?,
             None => scanner.seek_to_first()?,
@@ -96,8 +98,11 @@ impl Reader {
                 }
                 let is_marker = FAMILY_MARKERS.contains(&cell.type_code());
                 let found = match is_marker {
-                    true => self.may_contain_delete_family(cell.row(), Residency::MayRead)?,
-                    false => self.may_contain_row_col(cell.row(), cell.qualifier(), Residency::MayRead)?,
+                    true => self.ask_delete_family(cell.row(), Residency::MayRead, Some(&mut of_markers))?,
+                    false => {
+                        let last = Some(&mut of_others);
+                        self.ask_row_col(cell.row(), cell.qualifier(), Residency::MayRead, last)?
+                    }
                 };
                 if !found {
                     return Err(damaged("its Bloom filter denies a cell that it holds"));
