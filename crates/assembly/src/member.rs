@@ -48,6 +48,8 @@ pub struct MemberParts<R, S> {
     pub runner: R,
     /// Syncs the logs.
     pub syncer: S,
+    /// The region server has no threads ([`regionserver::RegionServerParts::stepped`]).
+    pub stepped: bool,
     /// Told when the log or a region can no longer be trusted, or the master takes what was done for undone; the process must end then.
     pub on_fatal: Arc<dyn Fn(String) + Send + Sync>,
     /// Told when a client asks the server to stop.
@@ -95,7 +97,7 @@ impl<S: Syncer> Member<S> {
             recovered_nonces: Vec::new(),
             on_fatal: parts.on_fatal,
             on_stop_request: parts.on_stop_request,
-            stepped: false,
+            stepped: parts.stepped,
         });
         let orders = Orders::new(server.clone(), parts.reports);
         let _only_here = own_orders.set(Arc::downgrade(&orders));

@@ -81,6 +81,7 @@ impl Place {
             reports: master.clone(),
             runner: Pool,
             syncer: Threads::default(),
+            stepped: false,
             on_fatal: Arc::new(move |why| drop(fatal_sender.send(why))),
             second_level: None,
             on_stop_request: Arc::new(|_| ()),

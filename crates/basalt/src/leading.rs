@@ -201,6 +201,7 @@ impl Process {
             parent: self.parent.clone(),
             name: self.name.clone(),
             info_port: self.info_port,
+            dialer: rpc::Dialer::Tcp,
             port: self.port.clone(),
             observer: Arc::new(Mirror::new(self.znodes.clone(), stop)),
             start_date: crate::status::java_date(self.name.start_code),

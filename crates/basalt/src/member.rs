@@ -196,6 +196,7 @@ impl Entered {
             reports: Arc::new(Reporter::new(link.clone(), admitted.server_name.clone())),
             runner: BlockingPool,
             syncer: LogThreads::default(),
+            stepped: false,
             on_fatal: Arc::new(end(End::Fatal)),
             on_stop_request: Arc::new(end(End::Asked)),
         })

@@ -61,7 +61,7 @@ impl RegionFiles {
         work: impl FnOnce(&RegionEnv) -> Result<T, String> + Send + 'static,
     ) -> Result<T, HostError> {
         let env = self.env.clone();
-        let done = tokio::task::spawn_blocking(move || work(&env)).await;
+        let done = master::off_worker(move || work(&env)).await;
         done.map_err(|panic| HostError::Failed(format!("it failed inside: {panic}")))?.map_err(HostError::Failed)
     }
 

@@ -49,6 +49,8 @@ pub struct LeaderParts {
     pub name: ServerName,
     /// Port of its pages, if it has any.
     pub info_port: Option<u16>,
+    /// By which network region servers are reached.
+    pub dialer: rpc::Dialer,
     /// What region servers and clients call.
     pub port: Arc<LeaderPort>,
     /// Told of changes. Where hbase:meta is is written by the leader itself.
@@ -186,7 +188,7 @@ impl Leader {
                 volume.create_dir_all(&fs::FilePath::root())?;
                 rootdir::root::prepare(&*volume, &rng)
             };
-            tokio::task::spawn_blocking(prepare).await??
+            master::off_worker(prepare).await??
         };
         parts.znodes.set_cluster_id(&cluster_id)?;
         parts.znodes.set_running(&parts.start_date)?;
@@ -262,6 +264,7 @@ fn roll(parts: &LeaderParts, volume: Arc<dyn Volume>, lease: Arc<Lease>) -> Resu
             &parts.name,
         )?,
         call_timeout: Duration::from_millis(u64::from(timeout_ms)),
+        dialer: parts.dialer.clone(),
     };
     let max_skew_ms = parts.config.get(&settings::MAX_CLOCK_SKEW_MS);
     Ok(Arc::new(Roll::new(Arc::new(means), parts.clock.clone(), max_skew_ms)))
@@ -350,8 +353,7 @@ async fn wait_for_servers(roll: &Roll, config: &Config) {
 async fn inherited(parts: &LeaderParts, volume: &Arc<dyn Volume>, roll: &Roll) -> Result<Inherited, LeadError> {
     let node = parts.coordinator.value(&format!("{}/meta-region-server", parts.parent)).await?;
     let listing = volume.clone();
-    let entries =
-        tokio::task::spawn_blocking(move || rootdir::list_if_exists(&*listing, &rootdir::wals_dir())).await??;
+    let entries = master::off_worker(move || rootdir::list_if_exists(&*listing, &rootdir::wals_dir())).await??;
     // After that: a server has its node, and was let in, before it has logs.
     let nodes = parts.coordinator.children(&format!("{}/rs", parts.parent)).await?;
     let mut living = roll.names();

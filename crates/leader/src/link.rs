@@ -5,6 +5,7 @@ use model::ServerName;
 use parking_lot::Mutex;
 use proto::Message;
 use proto::methods::{Method, Service};
+use rpc::Dialer;
 use rpc::client::{Client, ClientError, ClientOptions};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -33,13 +34,14 @@ pub(crate) enum CallError {
 pub(crate) struct ServerLink {
     server: ServerName,
     timeout: Duration,
+    dialer: Dialer,
     clients: Mutex<HashMap<Service, Arc<Client>>>,
 }
 
 impl ServerLink {
     /// A call that has no answer after `timeout` has failed.
-    pub fn new(server: ServerName, timeout: Duration) -> ServerLink {
-        ServerLink { server, timeout, clients: Mutex::default() }
+    pub fn new(server: ServerName, timeout: Duration, dialer: Dialer) -> ServerLink {
+        ServerLink { server, timeout, dialer, clients: Mutex::default() }
     }
 
     /// Calls the server once.
@@ -90,14 +92,10 @@ impl ServerLink {
         if let Some(client) = known {
             return Ok(client);
         }
-        let connect = async {
-            let mut found = tokio::net::lookup_host((&*self.server.host, self.server.port)).await?;
-            let none = || std::io::Error::other(format!("the name {} has no address", self.server.host));
-            let address = found.next().ok_or_else(none)?;
-            Client::connect(address, service.name(), ClientOptions::default()).await
-        };
+        let (host, port) = (&*self.server.host, self.server.port);
+        let connect = self.dialer.connect(host, port, service.name(), ClientOptions::default());
         let client = match tokio::time::timeout(self.timeout, connect).await {
-            Ok(client) => Arc::new(client.map_err(|error: ClientError| CallError::NotSent(error.to_string()))?),
+            Ok(client) => Arc::new(client.map_err(|error| CallError::NotSent(error.to_string()))?),
             Err(_) => return Err(CallError::NotSent(format!("none within {} ms", self.timeout.as_millis()))),
         };
         // Two who came at once have two; the last is kept.

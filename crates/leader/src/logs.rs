@@ -58,7 +58,7 @@ impl DeadLogs {
         work: impl FnOnce(&dyn Volume) -> wal::Result<T> + Send + 'static,
     ) -> Result<T, HostError> {
         let volume = self.volume.clone();
-        let done = tokio::task::spawn_blocking(move || work(&*volume)).await;
+        let done = master::off_worker(move || work(&*volume)).await;
         let done = done.map_err(|panic| HostError::Failed(format!("it failed inside: {panic}")))?;
         done.map_err(|error| HostError::Failed(error.to_string()))
     }

@@ -16,6 +16,7 @@ use parking_lot::{Mutex, RwLock};
 use proto::methods::Method;
 use proto::pb::region_specifier::RegionSpecifierType;
 use proto::{Message, pb};
+use rpc::Dialer;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,6 +39,8 @@ pub(crate) struct Means {
     pub lease: Arc<Lease>,
     pub files: RegionFiles,
     pub call_timeout: Duration,
+    /// By which network servers are reached.
+    pub dialer: Dialer,
 }
 
 /// A region server of another process.
@@ -100,7 +103,7 @@ fn is_refusal(class: &str) -> bool {
 impl RemoteHost {
     pub fn new(name: ServerName, means: Arc<Means>) -> RemoteHost {
         RemoteHost {
-            link: ServerLink::new(name.clone(), means.call_timeout),
+            link: ServerLink::new(name.clone(), means.call_timeout, means.dialer.clone()),
             name,
             means,
             orders: Orders::default(),

@@ -42,7 +42,10 @@ impl std::fmt::Debug for Files {
 
 /// Runs `work` on the blocking pool, from now on; the future waits for it. On a runtime of one thread (the simulator)
 /// it has run when this returns, so that one seed gives one run.
-pub(crate) fn off_worker<T: Send + 'static>(
+///
+/// # Errors
+/// `work` panicked.
+pub fn off_worker<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> impl Future<Output = std::result::Result<T, tokio::task::JoinError>> + Send + 'static {
     use tokio::runtime::{Handle, RuntimeFlavor};

@@ -67,6 +67,7 @@ mod views;
 pub use balancing::LastRun;
 pub use cleaner::Cleaned;
 pub use error::{ErrorKind, HostError, MasterError, Result};
+pub use files::off_worker;
 pub use groups::{GroupMapping, NoGroupMapping};
 pub use host::{
     BoxFuture, Inherited, LogSplitter, Memory, Observer, PeerNodes, RecoveredAtStart, RegionHost, ServerLogs,

@@ -6,8 +6,8 @@ use model::ServerName;
 use parking_lot::Mutex;
 use proto::methods::Method;
 use proto::{Message, pb};
+use rpc::Dialer;
 use rpc::client::{Client, ClientError, ClientOptions};
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -61,6 +61,7 @@ struct Connected {
 pub struct MasterLink {
     nodes: ClusterNodes,
     timeout: Duration,
+    dialer: Dialer,
     connected: Mutex<Option<Arc<Connected>>>,
     /// That this end of the connection says it has.
     version: Mutex<Option<String>>,
@@ -69,7 +70,12 @@ pub struct MasterLink {
 impl MasterLink {
     /// A call that has no answer after `timeout` has failed.
     pub fn new(nodes: ClusterNodes, timeout: Duration) -> MasterLink {
-        MasterLink { nodes, timeout, connected: Mutex::new(None), version: Mutex::new(None) }
+        MasterLink::over(Dialer::Tcp, nodes, timeout)
+    }
+
+    /// The same over another network.
+    pub fn over(dialer: Dialer, nodes: ClusterNodes, timeout: Duration) -> MasterLink {
+        MasterLink { nodes, timeout, dialer, connected: Mutex::new(None), version: Mutex::new(None) }
     }
 
     /// The cluster's nodes.
@@ -139,8 +145,8 @@ impl MasterLink {
         let master = self.nodes.active_master().await?;
         let unanswered = |why: String| LinkError::Unanswered { master: master.clone(), why };
         let connect = async {
-            let address = resolve(&master).await?;
-            let connected = Client::connect(address, "RegionServerStatusService", self.options()).await;
+            let (host, service) = (&*master.host, "RegionServerStatusService");
+            let connected = self.dialer.connect(host, master.port, service, self.options()).await;
             connected.map_err(|error| error.to_string())
         };
         let client = match tokio::time::timeout(self.timeout, connect).await {
@@ -159,9 +165,4 @@ impl MasterLink {
             *connected = None;
         }
     }
-}
-
-async fn resolve(master: &ServerName) -> Result<SocketAddr, String> {
-    let mut found = tokio::net::lookup_host((&*master.host, master.port)).await.map_err(|e| e.to_string())?;
-    found.next().ok_or_else(|| format!("the name {} has no address", master.host))
 }

@@ -20,6 +20,7 @@
 pub mod call;
 pub mod cell_block;
 pub mod client;
+mod dial;
 pub mod exception;
 pub mod frame;
 mod observer;
@@ -33,6 +34,7 @@ pub use call::{
     BoxFuture, Call, CallResult, Cancellation, ClientLoad, ConnInfo, Handler, Making, Outcome, Reply, UserLoad,
 };
 pub use cell_block::{CellCodec, Compressor};
+pub use dial::{Dialed, Dialer, Network};
 pub use exception::{Exception, Kind};
 pub use observer::{AnsweredCall, CallObserver, CallReads, Watched};
 pub use server::{Counters, Direct, Limits, LimitsHandle, Responder, Server, answer_together, capped_ledger};
