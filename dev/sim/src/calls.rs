@@ -23,7 +23,7 @@ pub enum Failure {
 
 impl Failure {
     /// From an exception's class: few say for certain that nothing happened.
-    fn of(class: &str, message: &str) -> Failure {
+    pub(crate) fn of(class: &str, message: &str) -> Failure {
         const NOTHING_DONE: [&str; 6] = [
             "NotServingRegionException",
             "RegionOpeningException",

@@ -15,6 +15,7 @@
 pub mod busy;
 pub mod calls;
 pub mod check;
+pub mod cluster;
 pub mod enumerate;
 pub mod host;
 pub mod loads;

@@ -1,0 +1,198 @@
+//! The network between processes: connections as TCP has them, in memory, through the code that serves sockets.
+//!
+//! Always true: bytes of one direction of a connection come in order and each once, late or never; a direction that is cut holds them until it is
+//! mended, or the connection is reset. What a process has written and what the network had not taken when it died is lost. So calls are not
+//! doubled by the network, but their answers are lost, and whoever asks asks again.
+
+use super::gate::Gate;
+use base::Rng;
+use parking_lot::Mutex;
+use rpc::transport::{Pipe, Transport, pipe};
+use rpc::{Dialed, Network};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::runtime::Handle;
+
+/// Bytes on their way between a process and the network.
+const CAPACITY_BYTES: usize = 1 << 20;
+/// Between two looks at a link that is cut.
+const LOOK: Duration = Duration::from_millis(20);
+
+type Attach = Arc<dyn Fn(Pipe, SocketAddr) + Send + Sync>;
+
+#[derive(Clone)]
+struct Listener {
+    gate: Arc<Gate>,
+    handle: Handle,
+    attach: Attach,
+}
+
+struct State {
+    listeners: BTreeMap<(String, u16), Listener>,
+    /// Directions that are cut: from, to.
+    cut: BTreeSet<(Arc<str>, Arc<str>)>,
+    /// A piece takes so many milliseconds at most.
+    most_delay_ms: u64,
+    /// One piece of so many resets its connection; 0: none.
+    resets: u64,
+    rng: Rng,
+}
+
+/// All of it. Clones are the same.
+#[derive(Clone)]
+pub struct Net {
+    state: Arc<Mutex<State>>,
+    /// Whose runtime carries the bytes.
+    carrier: Handle,
+    connections: Arc<AtomicU64>,
+}
+
+impl Net {
+    /// One without processes. `carrier`: a runtime that runs as long as the world does.
+    pub fn new(seed: u64, carrier: Handle) -> Net {
+        let state = State {
+            listeners: BTreeMap::new(),
+            cut: BTreeSet::new(),
+            most_delay_ms: 3,
+            resets: 0,
+            rng: Rng::seeded(seed ^ 0x4E45_5400),
+        };
+        Net { state: Arc::new(Mutex::new(state)), carrier, connections: Arc::default() }
+    }
+
+    /// A process listens.
+    pub fn listen(
+        &self,
+        (host, port): (&str, u16),
+        gate: Arc<Gate>,
+        handle: Handle,
+        attach: impl Fn(Pipe, SocketAddr) + Send + Sync + 'static,
+    ) {
+        let listener = Listener { gate, handle, attach: Arc::new(attach) };
+        self.state.lock().listeners.insert((host.to_owned(), port), listener);
+    }
+
+    /// A process is gone.
+    pub fn forget(&self, gate: &Gate) {
+        self.state.lock().listeners.retain(|_, listener| listener.gate.name() != gate.name());
+    }
+
+    /// The network as a process uses it.
+    pub fn of(&self, gate: Arc<Gate>) -> Arc<Outlet> {
+        Arc::new(Outlet { net: self.clone(), gate })
+    }
+
+    /// What goes from one process to another stays on its way from now on.
+    pub fn cut(&self, from: &str, to: &str) {
+        self.state.lock().cut.insert((Arc::from(from), Arc::from(to)));
+    }
+
+    /// A piece takes so many milliseconds at most.
+    pub fn delay(&self, most_ms: u64) {
+        self.state.lock().most_delay_ms = most_ms;
+    }
+
+    /// One piece of `one_in` resets its connection; 0: none.
+    pub fn reset(&self, one_in: u64) {
+        self.state.lock().resets = one_in;
+    }
+
+    /// All is well again.
+    pub fn heal(&self) {
+        let mut state = self.state.lock();
+        state.cut.clear();
+        (state.most_delay_ms, state.resets) = (3, 0);
+    }
+
+    fn is_cut(&self, from: &Gate, to: &Gate) -> bool {
+        let state = self.state.lock();
+        state.cut.iter().any(|(a, b)| **a == *from.name() && **b == *to.name())
+    }
+
+    fn delay_of_piece(&self) -> Duration {
+        let state = self.state.lock();
+        Duration::from_millis(state.rng.below(state.most_delay_ms + 1))
+    }
+
+    fn resets_now(&self) -> bool {
+        let state = self.state.lock();
+        state.resets > 0 && state.rng.one_in(state.resets)
+    }
+
+    async fn connect(&self, from: &Arc<Gate>, host: &str, port: u16) -> io::Result<Pipe> {
+        from.pass(&format!("connect to {host}:{port}"))?;
+        tokio::time::sleep(self.delay_of_piece()).await;
+        let refused = || io::Error::new(io::ErrorKind::ConnectionRefused, format!("nobody listens at {host}:{port}"));
+        loop {
+            let listener = self.state.lock().listeners.get(&(host.to_owned(), port)).cloned().ok_or_else(refused)?;
+            if listener.gate.is_dead() {
+                return Err(refused());
+            }
+            if self.is_cut(from, &listener.gate) || self.is_cut(&listener.gate, from) {
+                tokio::time::sleep(LOOK).await;
+                continue;
+            }
+            let (ours, near) = pipe(CAPACITY_BYTES);
+            let (far, theirs) = pipe(CAPACITY_BYTES);
+            let number = self.connections.fetch_add(1, Ordering::Relaxed);
+            let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 20_000 + (number % 40_000) as u16));
+            {
+                let _inside = listener.handle.enter();
+                (listener.attach)(theirs, peer);
+            }
+            let ((near_in, near_out), (far_in, far_out)) = (near.split(), far.split());
+            let (net, near_gate, far_gate) = (self.clone(), from.clone(), listener.gate.clone());
+            // Both directions in one task: a reset ends both.
+            self.carrier.spawn(async move {
+                tokio::select! {
+                    biased;
+                    () = net.carry((&near_gate, near_in), (&far_gate, far_out)) => {}
+                    () = net.carry((&far_gate, far_in), (&near_gate, near_out)) => {}
+                }
+            });
+            return Ok(ours);
+        }
+    }
+
+    /// Brings what comes out of one end to the other, until either end is closed.
+    async fn carry(
+        &self,
+        (from, mut input): (&Arc<Gate>, impl AsyncRead + Unpin),
+        (to, mut output): (&Arc<Gate>, impl AsyncWrite + Unpin),
+    ) {
+        let mut piece = vec![0; 64 * 1024];
+        loop {
+            let len = match input.read(&mut piece).await {
+                Ok(len) if len > 0 => len,
+                _ => return,
+            };
+            if from.pass_for(&format!("send {len} bytes to {}", to.name())).is_err() || self.resets_now() {
+                return;
+            }
+            tokio::time::sleep(self.delay_of_piece()).await;
+            while self.is_cut(from, to) {
+                tokio::time::sleep(LOOK).await;
+            }
+            if output.write_all(&piece[..len]).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// The network as one process uses it.
+pub struct Outlet {
+    net: Net,
+    gate: Arc<Gate>,
+}
+
+impl Network for Outlet {
+    fn dial<'a>(&'a self, host: &'a str, port: u16) -> Dialed<'a> {
+        Box::pin(self.net.connect(&self.gate, host, port))
+    }
+}

@@ -1,0 +1,3 @@
+//! Scenarios of a cluster in one deterministic world.
+
+mod slice;
