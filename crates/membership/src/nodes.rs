@@ -135,6 +135,7 @@ impl ClusterNodes {
         let meta =
             self.follow("meta-region-server", |value| *registry.meta.write() = value.and_then(read_meta_location));
         tokio::select! {
+            biased;
             over = masters => over,
             over = meta => over,
         }

@@ -34,6 +34,7 @@ pub async fn keep_reporting(
             link.call::<pb::RegionServerReportResponse>(Method::RegionServerStatusRegionServerReport, &request).await
         };
         let reported = tokio::select! {
+            biased;
             reported = report => reported,
             over = &mut over => return Expelled::Over(over),
         };
@@ -44,6 +45,7 @@ pub async fn keep_reporting(
             Err(error) => tracing::warn!("the load was not reported: {error}"),
         }
         tokio::select! {
+            biased;
             () = tokio::time::sleep(interval) => {}
             over = &mut over => return Expelled::Over(over),
         }

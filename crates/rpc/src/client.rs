@@ -3,7 +3,7 @@
 //! Calls may be made from many tasks at once; replies are matched by their ids. A call that is dropped leaves its
 //! reply to be thrown away.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -95,7 +95,8 @@ impl Default for ClientOptions {
     }
 }
 
-type Waiting = HashMap<u32, oneshot::Sender<Result<(pb::ResponseHeader, Bytes), ClientError>>>;
+/// By id, so that who waits is told of the connection's end in the order of the calls.
+type Waiting = BTreeMap<u32, oneshot::Sender<Result<(pb::ResponseHeader, Bytes), ClientError>>>;
 
 /// Calls that wait, or why there can be none.
 enum State {

@@ -24,6 +24,7 @@ pub mod order;
 pub mod promises;
 pub mod run;
 pub mod scans;
+pub mod spoken;
 pub mod stage;
 pub mod steps;
 pub mod trace;

@@ -23,8 +23,8 @@ use std::sync::Arc;
 
 /// Clients that run at once.
 pub const CLIENTS: u64 = 4;
-const JOURNAL_ROWS: u64 = 6;
-const STILL_ROWS: u64 = 24;
+pub(crate) const JOURNAL_ROWS: u64 = 6;
+pub(crate) const STILL_ROWS: u64 = 24;
 const UNLOGGED_ROWS: u64 = 2;
 /// What writes to the log may ask for; most say nothing.
 const DURABILITIES: [Durability; 6] = [
@@ -63,7 +63,7 @@ pub struct Desk {
 }
 
 /// Spreads rows of all kinds over the table.
-fn place(kind: &str, number: u64) -> String {
+pub(crate) fn place(kind: &str, number: u64) -> String {
     let mixed = (number + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (kind.len() as u64 * 31);
     format!("{:02}-{kind}{number}", (mixed >> 40) % 100)
 }
@@ -100,12 +100,12 @@ pub fn of_mob(family: FamilyDescriptor) -> FamilyDescriptor {
 }
 
 /// The row whose cells are a bank's first version.
-fn new_bank(row: &str) -> Mutation {
+pub(crate) fn new_bank(row: &str) -> Mutation {
     let balance = (BANK_SUM / 4).to_string();
     transfer(row, 0, 0, [balance.as_str(); 4])
 }
 
-fn transfer(row: &str, version: i64, id: u64, balances: [&str; 4]) -> Mutation {
+pub(crate) fn transfer(row: &str, version: i64, id: u64, balances: [&str; 4]) -> Mutation {
     let (stamp, version_text, id) = (version + 1, version.to_string(), id.to_string());
     let mut cells: Vec<(&str, &str, i64, CellType, &[u8])> = Vec::new();
     for (column, balance) in ACCOUNTS.iter().zip(&balances) {
@@ -119,7 +119,7 @@ fn transfer(row: &str, version: i64, id: u64, balances: [&str; 4]) -> Mutation {
     calls::mutation(MutationKind::Put, row, &cells)
 }
 
-fn still_row(number: u64) -> Mutation {
+pub(crate) fn still_row(number: u64) -> Mutation {
     let row = place("still", number);
     let value = value_of(&row, 1);
     calls::mutation(
@@ -230,7 +230,7 @@ impl Desk {
         }
     }
 
-    fn put_of(row: &str, number: i64, durability: Durability) -> Mutation {
+    pub(crate) fn put_of(row: &str, number: i64, durability: Durability) -> Mutation {
         let value = value_of(row, number);
         let cells = [("f", "v", number, CellType::Put, &value[..]), ("g", "v", number, CellType::Put, &value[..])];
         Mutation { durability, ..calls::mutation(MutationKind::Put, row, &cells) }
@@ -610,7 +610,7 @@ impl Desk {
 }
 
 /// Notes an answer: of a write that nobody has seen yet.
-fn answer(known: &mut Outcome, track: &mut Track, outcome: Outcome, tick: u64) {
+pub(crate) fn answer(known: &mut Outcome, track: &mut Track, outcome: Outcome, tick: u64) {
     if *known == Outcome::Open {
         *known = outcome;
     }
@@ -625,7 +625,7 @@ fn durability_of_nonce(nonce: u64) -> Durability {
 }
 
 impl Promises {
-    fn outcome_of(&mut self, result: &Result<(), Failure>) -> Outcome {
+    pub(crate) fn outcome_of(&mut self, result: &Result<(), Failure>) -> Outcome {
         match result {
             Ok(()) => {
                 self.counts.acked += 1;

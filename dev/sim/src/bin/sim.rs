@@ -1,6 +1,7 @@
 //! Seeded runs and enumerations of the simulator, from the command line: see `cargo xtask sim`.
 #![allow(clippy::disallowed_methods, reason = "a tool: it looks at the machine's clock for its own figures")]
 
+use basalt_sim::cluster;
 use basalt_sim::run::{Plan, Summary, run};
 use parking_lot::Mutex;
 use std::process::ExitCode;
@@ -22,9 +23,73 @@ fn main() -> ExitCode {
         Some(seed) => (seed, number("--runs").unwrap_or(1)),
         None => (1, number("--runs").unwrap_or(500)),
     };
-    let plan = Plan { steps, speak: args.iter().any(|arg| arg == "--speak") };
+    let speak = args.iter().any(|arg| arg == "--speak");
     let most_failures = if args.iter().any(|arg| arg == "--until-failure") { 1 } else { 10 };
-    seeds(first, runs, &plan, most_failures)
+    if let Some(servers) = number("--servers") {
+        if speak {
+            basalt_sim::spoken::listen();
+        }
+        let of_cluster = cluster::run::Plan::default();
+        let plan = cluster::run::Plan {
+            servers: usize::try_from(servers).unwrap_or(of_cluster.servers),
+            masters: number("--masters").map_or(of_cluster.masters, |masters| masters as usize),
+            speak,
+            ..of_cluster
+        };
+        // A run has threads of its own, of which one at most runs at a time.
+        let runs = if args.iter().any(|arg| arg == "--runs" || arg == "--seed") { runs } else { 50 };
+        return seeds(first, runs, &plan, most_failures);
+    }
+    seeds(first, runs, &Plan { steps, speak }, most_failures)
+}
+
+/// A world that can be run by seeds.
+trait World: Sync {
+    type Summary: Summed;
+    fn run(&self, seed: u64) -> Result<Self::Summary, String>;
+    /// The command that plays a seed again.
+    fn again(&self, seed: u64) -> String;
+}
+
+/// What runs did.
+trait Summed: Default + Send + std::fmt::Debug {
+    fn add(&mut self, other: &Self);
+}
+
+impl Summed for Summary {
+    fn add(&mut self, other: &Summary) {
+        Summary::add(self, other);
+    }
+}
+
+impl Summed for cluster::run::Summary {
+    fn add(&mut self, other: &Self) {
+        cluster::run::Summary::add(self, other);
+    }
+}
+
+impl World for Plan {
+    type Summary = Summary;
+
+    fn run(&self, seed: u64) -> Result<Summary, String> {
+        run(seed, self).map_err(|failed| failed.to_string())
+    }
+
+    fn again(&self, seed: u64) -> String {
+        format!("cargo xtask sim --seed {seed}")
+    }
+}
+
+impl World for cluster::run::Plan {
+    type Summary = cluster::run::Summary;
+
+    fn run(&self, seed: u64) -> Result<Self::Summary, String> {
+        cluster::run::run(seed, self).map_err(|failed| failed.to_string())
+    }
+
+    fn again(&self, seed: u64) -> String {
+        format!("cargo xtask sim --servers {} --masters {} --seed {seed}", self.servers, self.masters)
+    }
 }
 
 /// What the threads share.
@@ -41,7 +106,7 @@ struct Campaign {
 
 impl Campaign {
     /// Runs one seed after the other until all are taken or too many failed.
-    fn work(&self, worker: usize, plan: &Plan) -> Vec<(u64, Summary)> {
+    fn work<W: World>(&self, worker: usize, world: &W) -> Vec<(u64, W::Summary)> {
         let mut done = Vec::new();
         loop {
             let seed = self.first + self.next.fetch_add(1, Ordering::Relaxed);
@@ -51,14 +116,14 @@ impl Campaign {
             }
             self.now[worker].0.store(seed, Ordering::Relaxed);
             self.now[worker].1.store(self.begun.elapsed().as_secs(), Ordering::Relaxed);
-            match std::panic::catch_unwind(|| run(seed, plan)) {
+            match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| world.run(seed))) {
                 Ok(Ok(summary)) => done.push((seed, summary)),
                 Ok(Err(failed)) => {
                     eprintln!("{failed}");
                     self.failures.lock().push(seed);
                 }
                 Err(_) => {
-                    eprintln!("seed {seed}: a panic\n  again: cargo xtask sim --seed {seed}");
+                    eprintln!("seed {seed}: a panic\n  again: {}", world.again(seed));
                     self.failures.lock().push(seed);
                 }
             }
@@ -66,13 +131,13 @@ impl Campaign {
     }
 
     /// A run that hangs says which one it is, and ends the program.
-    fn watch(&self) -> ! {
+    fn watch(&self, again: impl Fn(u64) -> String) -> ! {
         loop {
             std::thread::sleep(Duration::from_secs(5));
             for (seed, since) in &self.now {
                 if self.begun.elapsed().as_secs().saturating_sub(since.load(Ordering::Relaxed)) > 120 {
                     let seed = seed.load(Ordering::Relaxed);
-                    eprintln!("seed {seed} hangs\n  again: cargo xtask sim --seed {seed}");
+                    eprintln!("seed {seed} hangs\n  again: {}", again(seed));
                     std::process::exit(2);
                 }
             }
@@ -81,7 +146,7 @@ impl Campaign {
 }
 
 /// As many at once as there are processors; runs know nothing of each other.
-fn seeds(first: u64, runs: u64, plan: &Plan, most_failures: usize) -> ExitCode {
+fn seeds<W: World + Copy + Send + 'static>(first: u64, runs: u64, world: &W, most_failures: usize) -> ExitCode {
     let workers = std::thread::available_parallelism().map_or(1, usize::from).min(usize::try_from(runs).unwrap_or(1));
     let campaign = Arc::new(Campaign {
         begun: Instant::now(),
@@ -92,20 +157,20 @@ fn seeds(first: u64, runs: u64, plan: &Plan, most_failures: usize) -> ExitCode {
         now: (0..workers).map(|_| (AtomicU64::new(first), AtomicU64::new(0))).collect(),
         failures: Mutex::default(),
     });
-    let watched = campaign.clone();
-    std::thread::spawn(move || watched.watch());
-    let mut done: Vec<(u64, Summary)> = std::thread::scope(|scope| {
+    let (watched, of) = (campaign.clone(), *world);
+    std::thread::spawn(move || watched.watch(|seed| of.again(seed)));
+    let mut done: Vec<(u64, W::Summary)> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..workers)
             .map(|worker| {
                 let campaign = &campaign;
-                scope.spawn(move || campaign.work(worker, plan))
+                scope.spawn(move || campaign.work(worker, world))
             })
             .collect();
         threads.into_iter().flat_map(|thread| thread.join().expect("a run's panic is caught")).collect()
     });
     // In the order of the seeds: the sum of a campaign is the same whoever ran what.
     done.sort_by_key(|(seed, _)| *seed);
-    let mut total = Summary::default();
+    let mut total = W::Summary::default();
     done.iter().for_each(|(_, summary)| total.add(summary));
     let mut failures = campaign.failures.lock().clone();
     failures.sort_unstable();

@@ -8,7 +8,7 @@ use crate::calls::{Failure, RowCells};
 use cell::CellBuffer;
 use convert::to_proto;
 use coordination::Coordinator;
-use coordination::hbase_znodes::read_meta_location;
+use coordination::hbase_znodes::{read_master, read_meta_location};
 use master::cluster::RegionState;
 use master::meta::{MetaContent, parse_meta};
 use model::{Condition, Get, Mutation, RegionInfo, Scan, ServerName, TableName};
@@ -19,10 +19,9 @@ use rpc::Dialer;
 use rpc::client::{Client, ClientError, ClientOptions};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// A call without an answer by then is given up; what became of it is not known.
-const CALL_TIMEOUT: Duration = Duration::from_secs(4);
 /// Between two attempts.
 const PAUSE: Duration = Duration::from_millis(100);
 /// Rows asked for in one call.
@@ -44,10 +43,17 @@ fn cells_of(cells: &CellBuffer) -> RowCells {
     cells.iter_from(0).map(one).collect()
 }
 
+/// An answer of which nobody reads anything.
+type Nothing = pb::FlushRegionResponse;
+
 /// One client.
 pub struct Caller {
     dialer: Dialer,
     session: Arc<Session>,
+    /// A call without an answer by then is given up; what became of it is not known.
+    patience: Duration,
+    /// Calls are not tried again.
+    gives_up: AtomicBool,
     connections: Mutex<BTreeMap<String, Arc<Client>>>,
     /// Where regions were when it looked last, by table.
     places: Mutex<BTreeMap<TableName, Vec<(RegionInfo, ServerName)>>>,
@@ -55,10 +61,12 @@ pub struct Caller {
 
 impl Caller {
     /// A client in the process of `gate`.
-    pub fn new(net: &Net, session: Arc<Session>, gate: Arc<Gate>) -> Caller {
+    pub fn new(net: &Net, session: Arc<Session>, gate: Arc<Gate>, patience: Duration) -> Caller {
         Caller {
             dialer: Dialer::Network(net.of(gate)),
             session,
+            patience,
+            gives_up: AtomicBool::new(false),
             connections: Mutex::default(),
             places: Mutex::default(),
         }
@@ -71,14 +79,15 @@ impl Caller {
         method: Method,
         request: &[u8],
     ) -> Result<(M, CellBuffer), Missed> {
-        let address = server.address();
+        let service = method.info().service.name();
+        let address = format!("{service} at {}", server.address());
         let known = self.connections.lock().get(&address).cloned();
         let client = match known {
             Some(client) => client,
             None => {
                 let connect =
-                    self.dialer.connect(&server.host, server.port, "ClientService", ClientOptions::default());
-                let connected = tokio::time::timeout(CALL_TIMEOUT, connect).await;
+                    self.dialer.connect(&server.host, server.port, service, ClientOptions::default());
+                let connected = tokio::time::timeout(self.patience, connect).await;
                 let client = match connected {
                     Ok(Ok(client)) => Arc::new(client),
                     Ok(Err(error)) => return Err(Missed::No(error.to_string())),
@@ -88,7 +97,7 @@ impl Caller {
                 client
             }
         };
-        let missed = match tokio::time::timeout(CALL_TIMEOUT, client.call_raw(method.info().name, request, None)).await {
+        let missed = match tokio::time::timeout(self.patience, client.call_raw(method.info().name, request, None)).await {
             Ok(Ok(reply)) => {
                 let mut cells = CellBuffer::new();
                 for cell in &reply.cells {
@@ -189,7 +198,10 @@ impl Caller {
     ) -> Result<(M, RowCells), Failure> {
         let mut doubt = None;
         let mut last = String::new();
-        for _ in 0..tries {
+        for attempt in 0..tries {
+            if attempt > 0 && self.gives_up.load(Ordering::Relaxed) {
+                break;
+            }
             let (region, server) = match self.locate(table, row).await {
                 Ok(place) => place,
                 Err(why) => {
@@ -214,6 +226,51 @@ impl Caller {
         }
         // An earlier attempt may still be on its way.
         Err(doubt.map_or(Failure::No(last), Failure::Maybe))
+    }
+
+    /// From now on no call is tried again, or every one is.
+    pub fn give_up(&self, gives_up: bool) {
+        self.gives_up.store(gives_up, Ordering::Relaxed);
+    }
+
+    /// Asks the active master, once.
+    ///
+    /// # Errors
+    /// There is none, it refuses, or it does not answer.
+    pub async fn ask_master(&self, method: Method, request: &impl Message) -> Result<(), String> {
+        let node = self.session.latest_value(&format!("{PARENT}/master")).await.map_err(|over| over.to_string())?;
+        let master = node.as_ref().and_then(read_master).ok_or("no master is active")?;
+        self.ask_server(&master, method, request).await
+    }
+
+    /// Asks a server, once.
+    ///
+    /// # Errors
+    /// It refuses, or does not answer.
+    pub async fn ask_server(&self, server: &ServerName, method: Method, request: &impl Message) -> Result<(), String> {
+        let asked = self.ask::<Nothing>(server, method, &request.encode_to_vec()).await;
+        asked.map(drop).map_err(|(Missed::No(text) | Missed::Maybe(text))| text)
+    }
+
+    /// All rows of a table, region by region, with every version.
+    ///
+    /// # Errors
+    /// One cannot be read.
+    pub async fn whole(&self, table: &TableName) -> Result<Vec<(String, RowCells)>, String> {
+        let scan = Scan { max_versions: u32::MAX >> 1, ..Scan::default() };
+        let mut rows: Vec<(String, RowCells)> = Vec::new();
+        for (region, server) in self.regions(table).await? {
+            let cells = self.scan_region(&server, &region, &scan).await?;
+            let rest = cells_of(&cells);
+            for (cell, (column, timestamp, value)) in cells.iter_from(0).zip(rest) {
+                let row = String::from_utf8_lossy(cell.row()).into_owned();
+                match rows.last_mut().filter(|(last, _)| *last == row) {
+                    Some((_, cells)) => cells.push((column, timestamp, value)),
+                    None => rows.push((row, vec![(column, timestamp, value)])),
+                }
+            }
+        }
+        Ok(rows)
     }
 
     /// Forgets where regions were.

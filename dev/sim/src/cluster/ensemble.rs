@@ -30,7 +30,6 @@ pub enum EnsembleDefect {
 
 struct SessionState {
     tree: TreeHandle,
-    process: Arc<str>,
     heard_ms: u64,
     is_over: bool,
 }
@@ -91,9 +90,8 @@ impl Ensemble {
         let mut state = self.state.lock();
         let id = state.sessions.keys().next_back().map_or(1, |last| last + 1);
         let tree = self.tree.another_session();
-        let process: Arc<str> = Arc::from(gate.name());
         let heard_ms = state.now_ms;
-        state.sessions.insert(id, SessionState { tree: tree.clone(), process, heard_ms, is_over: false });
+        state.sessions.insert(id, SessionState { tree: tree.clone(), heard_ms, is_over: false });
         Arc::new(Session { id, tree, gate, ensemble: self.clone(), written: Mutex::default() })
     }
 

@@ -17,5 +17,7 @@ pub mod gate;
 pub mod hdfs;
 pub mod network;
 pub mod process;
+pub mod run;
 pub mod servers;
+pub mod work;
 pub mod world;

@@ -215,6 +215,7 @@ async fn serve(around: Surroundings, gate: Arc<Gate>, status: &Status) -> String
     sync_logs(&logs, rng, &ends);
     maintain(member.server(), rng);
     let why = tokio::select! {
+        biased;
         why = ended.recv() => why.unwrap_or_default(),
         down = nodes.cluster_shutdown() => match down {
             Ok(()) => "the cluster goes down".to_owned(),

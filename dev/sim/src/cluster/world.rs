@@ -218,6 +218,16 @@ impl Cluster {
         self.seat(name).stopped_until_ms = until_ms;
     }
 
+    /// The process of a seat goes on at once, and nothing is to happen to it at any call.
+    pub fn wake(&mut self, name: &str) {
+        let now_ms = self.now_ms;
+        let seat = self.seat(name);
+        seat.stopped_until_ms = seat.stopped_until_ms.min(now_ms);
+        if let Some(process) = &seat.process {
+            process.gate().spare();
+        }
+    }
+
     /// The process of a seat.
     pub fn process(&self, name: &str) -> Option<&Process> {
         self.seats.iter().find(|seat| seat.name == name).and_then(|seat| seat.process.as_ref())
@@ -225,6 +235,11 @@ impl Cluster {
 
     /// Starts the process of the clients, if it has not begun. Its runtime, and what a client is made of.
     pub fn clients(&mut self) -> (Handle, Arc<Caller>) {
+        self.patient_clients(Duration::from_secs(4))
+    }
+
+    /// The same with a client that waits so long for an answer.
+    pub fn patient_clients(&mut self, patience: Duration) -> (Handle, Arc<Caller>) {
         let process = self.clients.get_or_insert_with(|| {
             let idle: Main = Box::pin(std::future::pending());
             Process::start("clients", &self.trace, Arc::new(ManualClock::new(START_MS)), move |_| idle)
@@ -233,7 +248,7 @@ impl Cluster {
         let session = self.ensemble.session(gate.clone());
         let keeping = session.clone();
         process.handle().spawn(async move { keeping.keep().await });
-        (process.handle().clone(), Arc::new(Caller::new(&self.net, session, gate)))
+        (process.handle().clone(), Arc::new(Caller::new(&self.net, session, gate, patience)))
     }
 
     /// One slice of time passes, for everybody who lives and does not stand still.

@@ -1,3 +1,4 @@
 //! Scenarios of a cluster in one deterministic world.
 
+mod seeds;
 mod slice;

@@ -6,7 +6,7 @@ use crate::{ErrorKind, HostError, MasterError};
 use bytes::Bytes;
 use model::ServerName;
 use parking_lot::Mutex;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -75,7 +75,8 @@ struct Waiting {
 /// The operations that servers have been handed and have not reported, by procedure.
 #[derive(Debug, Default)]
 pub(crate) struct Dispatcher {
-    waiting: Mutex<HashMap<u64, Waiting>>,
+    /// In the order in which they were begun: so those of a server that died are told.
+    waiting: Mutex<BTreeMap<u64, Waiting>>,
 }
 
 /// Forgets the operation when nobody waits for it any more.
