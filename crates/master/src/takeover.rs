@@ -27,10 +27,18 @@ pub(crate) fn give_up_dead(master: &Master, inherited: &Inherited, unfinished: &
         return;
     }
     let crashing = unfinished.iter().filter(|unfinished| is_crash(unfinished));
-    let crashing = crashing.filter_map(|unfinished| crash::server_of(&unfinished.record.procedure));
-    for server in inherited.dead.iter().cloned().chain(crashing) {
-        if master.servers.get(&server).is_err() {
-            master.servers.set_crashed(&server);
+    let crashing = crashing.filter_map(|unfinished| {
+        let record = &unfinished.record;
+        Some((crash::server_of(&record.procedure)?, crash::has_split_logs(record.step())))
+    });
+    let crashing: BTreeMap<ServerName, bool> = crashing.collect();
+    for server in inherited.dead.iter().chain(crashing.keys()) {
+        if master.servers.get(server).is_err() {
+            match crashing.get(server) {
+                // Its regions wait for no logs: the procedure, which goes on after that step, would not say so again.
+                Some(true) => master.servers.set_recovered(server),
+                _ => master.servers.set_crashed(server),
+            }
         }
     }
 }

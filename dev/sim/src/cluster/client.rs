@@ -85,8 +85,7 @@ impl Caller {
         let client = match known {
             Some(client) => client,
             None => {
-                let connect =
-                    self.dialer.connect(&server.host, server.port, service, ClientOptions::default());
+                let connect = self.dialer.connect(&server.host, server.port, service, ClientOptions::default());
                 let connected = tokio::time::timeout(self.patience, connect).await;
                 let client = match connected {
                     Ok(Ok(client)) => Arc::new(client),
@@ -97,7 +96,8 @@ impl Caller {
                 client
             }
         };
-        let missed = match tokio::time::timeout(self.patience, client.call_raw(method.info().name, request, None)).await {
+        let missed = match tokio::time::timeout(self.patience, client.call_raw(method.info().name, request, None)).await
+        {
             Ok(Ok(reply)) => {
                 let mut cells = CellBuffer::new();
                 for cell in &reply.cells {

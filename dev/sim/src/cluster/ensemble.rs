@@ -135,7 +135,11 @@ impl Ensemble {
     /// Whether a process reaches it.
     pub fn set_cut(&self, process: &str, cut: bool) {
         let mut state = self.state.lock();
-        if cut { state.cut.insert(Arc::from(process)) } else { state.cut.remove(process) };
+        if cut {
+            state.cut.insert(Arc::from(process))
+        } else {
+            state.cut.remove(process)
+        };
     }
 
     /// Whether the member that a process is connected to has lost its leader, and does not know it yet: it answers reads as things are now.
@@ -371,9 +375,7 @@ impl Coordinator for Session {
             loop {
                 let names = match self.find() {
                     Found::Leader => Some(TreeHandle::children(&self.tree, path).unwrap_or_default()),
-                    Found::Behind(old) => {
-                        Some(old.get(path).map(|(_, children)| children.clone()).unwrap_or_default())
-                    }
+                    Found::Behind(old) => Some(old.get(path).map(|(_, children)| children.clone()).unwrap_or_default()),
                     Found::Over => return Err(over()),
                     Found::Nobody => None,
                 };

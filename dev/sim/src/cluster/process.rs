@@ -133,7 +133,9 @@ impl Process {
         match self.said.recv_timeout(HANGS_AFTER) {
             Ok(Said::Done) => {}
             Ok(Said::StandsStill) => self.inside = true,
-            Err(error) => panic!("{} does not come back ({error}); its last call: {}", self.gate.name(), self.gate.last_call()),
+            Err(error) => {
+                panic!("{} does not come back ({error}); its last call: {}", self.gate.name(), self.gate.last_call())
+            }
         }
     }
 

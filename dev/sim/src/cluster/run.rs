@@ -455,7 +455,8 @@ impl Run {
                     r#type: pb::region_specifier::RegionSpecifierType::EncodedRegionName as i32,
                     value: Bytes::copy_from_slice(region.encoded_name().as_bytes()),
                 };
-                let request = pb::MoveRegionRequest { region, dest_server_name: to.as_ref().map(to_proto::server_name) };
+                let request =
+                    pb::MoveRegionRequest { region, dest_server_name: to.as_ref().map(to_proto::server_name) };
                 self.order(format!("move {name} to {to:?}"), async move {
                     admin.ask_master(Method::MasterMoveRegion, &request).await
                 });
@@ -484,9 +485,10 @@ impl Run {
                     column_families: to_proto::family(family),
                     ..Default::default()
                 };
-                self.order("alter".to_owned(), async move {
-                    admin.ask_master(Method::MasterModifyColumn, &request).await
-                });
+                self.order(
+                    "alter".to_owned(),
+                    async move { admin.ask_master(Method::MasterModifyColumn, &request).await },
+                );
             }
             _ => {
                 self.snapshots += 1;
@@ -496,7 +498,10 @@ impl Run {
                     ..Default::default()
                 };
                 let request = pb::SnapshotRequest { snapshot, ..Default::default() };
-                self.order("snapshot".to_owned(), async move { admin.ask_master(Method::MasterSnapshot, &request).await });
+                self.order(
+                    "snapshot".to_owned(),
+                    async move { admin.ask_master(Method::MasterSnapshot, &request).await },
+                );
             }
         }
     }
@@ -546,7 +551,9 @@ impl Run {
         if !serves {
             let why = self.not_served().unwrap_or_default();
             let ends = &self.cluster.ends;
-            return Err(Violation(format!("{SERVES_WITHIN_MS} ms after the faults have ended {why}; ended: {ends:#?}")));
+            return Err(Violation(format!(
+                "{SERVES_WITHIN_MS} ms after the faults have ended {why}; ended: {ends:#?}"
+            )));
         }
         self.ends.store(true, Ordering::Relaxed);
         self.workers.iter().for_each(|(_, caller)| caller.give_up(true));

@@ -195,8 +195,7 @@ impl Worker {
         let row = place("counter", self.rng.below(COUNTERS));
         let floor = self.floor(&row);
         let amount = 1_i64.to_be_bytes();
-        let increment =
-            mutation(MutationKind::Increment, &row, &[("f", "n", i64::MAX, CellType::Put, &amount[..])]);
+        let increment = mutation(MutationKind::Increment, &row, &[("f", "n", i64::MAX, CellType::Put, &amount[..])]);
         self.memory.lock().counters.entry(row.clone()).or_default().maybe += 1;
         let result = self.caller.mutate(&table(), &increment, None, false, TRIES).await;
         self.trace.note(&format!("{row} increment: {result:?}"));
@@ -224,7 +223,8 @@ impl Worker {
         let row = place("journal", number);
         let floor = self.floor(&row);
         let Ok(cells) = self.caller.get(&table(), &row, TRIES).await else { return };
-        let numbers = |column: &str| cells.iter().filter(|(name, ..)| name == column).map(|(_, number, _)| *number).max();
+        let numbers =
+            |column: &str| cells.iter().filter(|(name, ..)| name == column).map(|(_, number, _)| *number).max();
         let (in_f, in_g) = (numbers("f:v"), numbers("g:v"));
         self.trace.note(&format!("{row} shows f={in_f:?} g={in_g:?}"));
         let shown = in_f.unwrap_or_default();

@@ -63,6 +63,12 @@ pub(crate) fn server_of(procedure: &BoxedProcedure) -> Option<ServerName> {
     }
 }
 
+/// Whether such a procedure, which a master before has brought to `step`, has split the server's logs already: nothing of them is there any more.
+pub(crate) fn has_split_logs(step: Step) -> bool {
+    let after = [State::ServerCrashAssign, State::ServerCrashClaimReplicationQueues, State::ServerCrashFinish];
+    State::try_from(step).is_ok_and(|step| after.contains(&step))
+}
+
 /// Whether a server is being recovered.
 pub(crate) fn is_running(master: &Master, server: &ServerName) -> bool {
     let [(lock, _)] = &server_locks(server)[..] else { return false };
