@@ -3,11 +3,11 @@
 use base::Clock;
 use bytes::Bytes;
 use coordination::Coordinator;
+use master::Latch;
 use membership::lease_term;
 use regionserver::ServeLease;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::watch;
 
 /// So many looks at the own node fit in a session's timeout.
 const LOOKS: u32 = 6;
@@ -16,18 +16,18 @@ const LOOKS: u32 = 6;
 pub(crate) struct Lease {
     until: ServeLease,
     /// Whether it has ever held.
-    began: watch::Sender<bool>,
+    began: Latch,
 }
 
 impl Lease {
     /// One that has run out.
     pub fn new(clock: Arc<dyn Clock>) -> Lease {
-        Lease { until: ServeLease::new(clock), began: watch::Sender::new(false) }
+        Lease { until: ServeLease::new(clock), began: Latch::default() }
     }
 
     /// Waits until it holds for the first time.
     pub async fn held(&self) {
-        drop(self.began.subscribe().wait_for(|began| *began).await);
+        self.began.wait().await;
     }
 
     /// # Errors
@@ -48,7 +48,7 @@ impl Lease {
             match nodes.value(path).await {
                 Ok(Some(value)) if value == *own => {
                     self.until.extend(asked_us.saturating_add(term_us));
-                    self.began.send_replace(true);
+                    self.began.set();
                 }
                 Ok(_) => return format!("the node {path} is not this master's any more"),
                 Err(over) => return over.to_string(),

@@ -8,7 +8,7 @@ use crate::rows;
 use bytes::Bytes;
 use cell::CellBuffer;
 use convert::{from_proto, to_proto};
-use master::{BoxFuture, HostError, Memory, RegionHost};
+use master::{BoxFuture, HostError, Latch, Memory, RegionHost};
 use model::region_info::META_ENCODED_NAME;
 use model::status::{Locality, RegionLoad};
 use model::{Durability, Mutation, RegionInfo, Scan, ServerName, TableDescriptor};
@@ -20,7 +20,7 @@ use rpc::Dialer;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::oneshot;
 
 /// After a server that is not ready. Follows: `RSProcedureDispatcher`, which waits as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -49,7 +49,7 @@ pub(crate) struct RemoteHost {
     means: Arc<Means>,
     link: ServerLink,
     orders: Orders,
-    is_dead: watch::Sender<bool>,
+    is_dead: Latch,
     load: RwLock<Option<Arc<pb::ServerLoad>>>,
     /// What it opened, and at which sequence id.
     opened: Mutex<HashMap<Arc<str>, (RegionInfo, u64)>>,
@@ -107,7 +107,7 @@ impl RemoteHost {
             name,
             means,
             orders: Orders::default(),
-            is_dead: watch::Sender::new(false),
+            is_dead: Latch::default(),
             load: RwLock::default(),
             opened: Mutex::default(),
         }
@@ -146,10 +146,9 @@ impl RemoteHost {
     /// Does `work` unless the server dies meanwhile, or this master is one no more.
     async fn unless_dead<T>(&self, work: impl Future<Output = T>) -> Result<T, HostError> {
         self.means.lease.check().map_err(HostError::Unreachable)?;
-        let mut is_dead = self.is_dead.subscribe();
         tokio::select! {
             biased;
-            _ = is_dead.wait_for(|dead| *dead) => Err(self.dead()),
+            () = self.is_dead.wait() => Err(self.dead()),
             done = work => Ok(done),
         }
     }
@@ -331,7 +330,7 @@ impl RegionHost for RemoteHost {
     }
 
     fn died(&self) {
-        self.is_dead.send_replace(true);
+        self.is_dead.set();
     }
 
     fn online_regions(&self) -> BoxFuture<'_, Result<BTreeSet<String>, HostError>> {

@@ -37,6 +37,7 @@ pub mod hbck;
 pub mod healing;
 mod host;
 mod janitor;
+mod latch;
 mod lifetime;
 mod locality;
 mod locks;
@@ -73,6 +74,7 @@ pub use host::{
     BoxFuture, Inherited, LogSplitter, Memory, Observer, PeerNodes, RecoveredAtStart, RegionHost, ServerLogs,
     Unobserved,
 };
+pub use latch::Latch;
 pub use locality::{DEFAULT_RACK, OneRack, RackMapping};
 pub use master::{Master, MasterEnv};
 pub use master_store::StoreError;

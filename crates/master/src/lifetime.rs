@@ -1,19 +1,13 @@
 //! How long the master lives: everything that waits, waits here, and ends when the master stops.
 
+use crate::latch::Latch;
 use crate::{ErrorKind, MasterError, Result};
 use std::time::Duration;
-use tokio::sync::watch;
 
 /// The master's lifetime. Waiting is by the runtime's timers: the simulator steps them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Lifetime {
-    stopping: watch::Sender<bool>,
-}
-
-impl Default for Lifetime {
-    fn default() -> Lifetime {
-        Lifetime { stopping: watch::Sender::new(false) }
-    }
+    stopping: Latch,
 }
 
 impl Lifetime {
@@ -32,10 +26,9 @@ impl Lifetime {
     /// # Errors
     /// The master stops first.
     pub async fn unless_stopped<T>(&self, event: impl Future<Output = T>) -> Result<T> {
-        let mut stopping = self.stopping.subscribe();
         tokio::select! {
             biased;
-            _ = stopping.wait_for(|stopping| *stopping) => Err(Lifetime::stopped_error()),
+            () = self.stopping.wait() => Err(Lifetime::stopped_error()),
             done = event => Ok(done),
         }
     }
@@ -50,11 +43,11 @@ impl Lifetime {
 
     /// Stops everything that waits here.
     pub fn stop(&self) {
-        self.stopping.send_replace(true);
+        self.stopping.set();
     }
 
     /// Whether the master is stopping.
     pub fn is_stopping(&self) -> bool {
-        *self.stopping.borrow()
+        self.stopping.is_set()
     }
 }

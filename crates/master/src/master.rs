@@ -105,7 +105,7 @@ pub struct Master {
     /// Started for repairs: it never becomes initialized.
     pub(crate) in_maintenance_mode: bool,
     /// Whether the picture has what hbase:meta says.
-    pub(crate) meta_loaded: tokio::sync::watch::Sender<bool>,
+    pub(crate) meta_loaded: crate::latch::Latch,
     pub(crate) cluster_id: String,
     pub(crate) server_name: ServerName,
     pub(crate) info_port: Option<u16>,

@@ -40,7 +40,7 @@ impl Master {
 
     /// Whether hbase:meta was read: before that, where regions are is not known.
     pub fn knows_regions(&self) -> bool {
-        *self.meta_loaded.borrow()
+        self.meta_loaded.is_set()
     }
 
     /// A server closed a region that was open for all that is known here, as an earlier master had ordered: it is opened again.

@@ -13,6 +13,7 @@ use crate::groups::RegionServerGroups;
 use crate::hbck::HbckChore;
 use crate::healing::Healing;
 use crate::host::{Inherited, RegionHost};
+use crate::latch::Latch;
 use crate::lifetime::Lifetime;
 use crate::locality::Localities;
 use crate::locks::{LockSet, Locks};
@@ -232,7 +233,7 @@ fn assemble(
         clock: env.clock,
         initialized: AtomicBool::new(false),
         in_maintenance_mode: env.config.get(&settings::MAINTENANCE_MODE),
-        meta_loaded: tokio::sync::watch::Sender::new(false),
+        meta_loaded: Latch::default(),
         cluster_id: env.cluster_id,
         server_name: env.server_name,
         info_port: env.info_port,

@@ -76,7 +76,7 @@ pub(crate) async fn load_meta(
         let open_seq_id = host.open_region(RegionInfo::meta(), table).await?;
         master.servers.set_meta_location(host.server_name());
         let servers = read_meta(master, (&*host, open_seq_id), descriptors, unfinished).await?;
-        master.meta_loaded.send_replace(true);
+        master.meta_loaded.set();
         return Ok(servers);
     }
     let mut place = MetaPlace { last: inherited.meta_location.clone(), avoid: None, dead: inherited.dead.clone() };
@@ -89,7 +89,7 @@ pub(crate) async fn load_meta(
         };
         match attempt.await {
             Ok(servers) => {
-                master.meta_loaded.send_replace(true);
+                master.meta_loaded.set();
                 return Ok(servers);
             }
             Err(error) => {

@@ -127,9 +127,7 @@ impl ServerCrash {
             }
             State::ServerCrashGetRegions => {
                 // While the master starts: what the server had is known when hbase:meta was read.
-                let mut loaded = master.meta_loaded.subscribe();
-                let is_loaded = async { loaded.wait_for(|loaded| *loaded).await.is_ok() };
-                master.lifetime.unless_stopped(is_loaded).await?;
+                master.lifetime.unless_stopped(master.meta_loaded.wait()).await?;
                 self.regions = self.regions_on_server(master);
                 go_on(if self.should_split_wal { State::ServerCrashSplitLogs } else { State::ServerCrashAssign })
             }
