@@ -148,8 +148,11 @@ impl TakeSnapshot {
                 let _slot = master.assignment.slots.acquire().await;
                 let region = node.info.encoded_name();
                 let added = if is_open {
-                    let host = master.assignment.host_of(region)?;
-                    host.snapshot_region(region, &name, flush).await
+                    match master.assignment.host_of(region) {
+                        Ok(host) => host.snapshot_region(region, &name, flush).await,
+                        // Its server is dead. To wait for another one would be for ever: what opens the region there needs the table's lock.
+                        Err(error) => Err(error),
+                    }
                 } else {
                     let host = master.servers.choose(None, None, |_| 0)?;
                     host.snapshot_closed_region(node.info.clone(), table, &name).await
