@@ -2,6 +2,7 @@
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::oneshot;
@@ -55,15 +56,36 @@ struct Waiting {
 #[derive(Default)]
 pub(crate) struct Orders {
     regions: Mutex<HashMap<Arc<str>, Waiting>>,
+    /// The last order for each region of which the server has not said what became of it. Given again, it is the same order: a server that
+    /// carries it out takes no other of its kind, and its report is of that one.
+    open: Mutex<HashMap<Arc<str>, (Wanted, u64)>>,
     procedures: Mutex<HashMap<u64, oneshot::Sender<Result<(), String>>>>,
 }
 
 impl Orders {
-    /// The next report that the region is open (or could not be opened), or is closed, comes out of the receiver.
-    pub fn expect(&self, region: &str, id: u64, wanted: Wanted) -> oneshot::Receiver<Reported> {
+    /// An order is given, under this number; the next report that the region is open (or could not be opened), or is closed, comes out of the
+    /// receiver.
+    pub fn expect(&self, region: &str, ids: &OrderIds, wanted: Wanted) -> (u64, oneshot::Receiver<Reported>) {
+        let region: Arc<str> = Arc::from(region);
+        let id = match self.open.lock().entry(region.clone()) {
+            Entry::Occupied(open) if open.get().0 == wanted => open.get().1,
+            entry => {
+                let id = ids.next();
+                entry.insert_entry((wanted, id));
+                id
+            }
+        };
         let (answer, reported) = oneshot::channel();
-        self.regions.lock().insert(Arc::from(region), Waiting { id, wanted, answer });
-        reported
+        self.regions.lock().insert(region, Waiting { id, wanted, answer });
+        (id, reported)
+    }
+
+    /// It is known what became of an order, or the server knows nothing of it any more.
+    pub fn settled(&self, region: &str, id: u64) {
+        let mut open = self.open.lock();
+        if open.get(region).is_some_and(|(_, last)| *last == id) {
+            open.remove(region);
+        }
     }
 
     /// Nobody waits for it any more.
@@ -87,6 +109,7 @@ impl Orders {
         if !is_wanted || !is_meant {
             return false;
         }
+        self.open.lock().remove(region);
         regions.remove(region).is_some_and(|waiting| waiting.answer.send(reported).is_ok())
     }
 
@@ -117,8 +140,7 @@ mod tests {
     fn a_report_answers_the_order_that_it_is_of() {
         let (orders, ids, before) = (Orders::default(), OrderIds::of_master(2), OrderIds::of_master(1));
         let opened = || Reported::Opened { open_seq_id: 7 };
-        let first = ids.next();
-        let mut waiting = orders.expect("r", first, Wanted::Open);
+        let (first, mut waiting) = orders.expect("r", &ids, Wanted::Open);
         assert!(!orders.reported("r", Some(first), &ids, Reported::Closed), "it is to be opened");
         assert!(!orders.reported("r", Some(ids.next()), &ids, Reported::FailedOpen), "of another order");
         assert!(!orders.reported("other", Some(first), &ids, opened()));
@@ -127,7 +149,8 @@ mod tests {
         assert_eq!(waiting.try_recv(), Ok(opened()));
         assert!(!orders.reported("r", Some(first), &ids, opened()), "once");
 
-        let mut waiting = orders.expect("r", ids.next(), Wanted::Closed);
+        let (second, mut waiting) = orders.expect("r", &ids, Wanted::Closed);
+        assert_ne!(first, second);
         assert!(orders.reported("r", Some(before.next()), &ids, Reported::Closed), "a master before has ordered it");
         assert_eq!(waiting.try_recv(), Ok(Reported::Closed));
     }
@@ -135,13 +158,34 @@ mod tests {
     #[test]
     fn who_waits_no_more_is_not_answered() {
         let (orders, ids) = (Orders::default(), OrderIds::of_master(1));
-        drop(orders.expect("r", 1, Wanted::Open));
+        let (first, waiting) = orders.expect("r", &ids, Wanted::Open);
+        drop(waiting);
         assert!(!orders.reported("r", None, &ids, Reported::FailedOpen));
-        let _newer = orders.expect("r", 3, Wanted::Open);
-        orders.forget("r", 2);
+        let (_, _newer) = orders.expect("r", &ids, Wanted::Open);
+        orders.forget("r", first + 10);
         assert!(orders.reported("r", None, &ids, Reported::FailedOpen), "that was another's");
         let mut ended = orders.expect_procedure(5);
         assert!(orders.procedure_ended(5, Err("no".into())) && !orders.procedure_ended(5, Ok(())));
         assert_eq!(ended.try_recv(), Ok(Err("no".into())));
+    }
+
+    #[test]
+    fn an_order_of_which_nothing_is_known_is_the_same_when_it_is_given_again() {
+        let (orders, ids) = (Orders::default(), OrderIds::of_master(1));
+        let opened = || Reported::Opened { open_seq_id: 7 };
+        let (first, _gave_up) = orders.expect("r", &ids, Wanted::Open);
+        orders.forget("r", first);
+        assert!(!orders.reported("r", Some(first), &ids, opened()), "nobody waits");
+        let (again, mut waiting) = orders.expect("r", &ids, Wanted::Open);
+        assert_eq!(again, first);
+        assert!(orders.reported("r", Some(first), &ids, opened()), "the server's report is of the first");
+        assert_eq!(waiting.try_recv(), Ok(opened()));
+        let (next, _waiting) = orders.expect("r", &ids, Wanted::Open);
+        assert_ne!(next, first, "that one is done");
+        orders.settled("r", first);
+        assert_eq!(orders.expect("r", &ids, Wanted::Open).0, next);
+        orders.settled("r", next);
+        assert_ne!(orders.expect("r", &ids, Wanted::Open).0, next);
+        assert_ne!(orders.expect("r", &ids, Wanted::Closed).0, next);
     }
 }

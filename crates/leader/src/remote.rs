@@ -134,6 +134,13 @@ impl RemoteHost {
         self.orders.reported(info.encoded_name(), id, &self.means.ids, reported)
     }
 
+    /// Its report of an order's outcome is taken, though nobody waits for it.
+    pub fn settled(&self, region: &str, id: Option<u64>) {
+        if let Some(id) = id {
+            self.orders.settled(region, id);
+        }
+    }
+
     /// It reports the end of a procedure; whether somebody waited for it.
     pub fn procedure_ended(&self, id: u64, result: Result<(), String>) -> bool {
         self.orders.procedure_ended(id, result)
@@ -184,8 +191,7 @@ impl RemoteHost {
     }
 
     fn expect(&self, region: &Arc<str>, wanted: Wanted) -> Waiting<'_> {
-        let id = self.means.ids.next();
-        let reported = self.orders.expect(region, id, wanted);
+        let (id, reported) = self.orders.expect(region, &self.means.ids, wanted);
         Waiting { host: self, region: region.clone(), id, reported }
     }
 
@@ -216,6 +222,7 @@ impl RemoteHost {
             }
             // One that is open there already is reported by nobody.
             if self.online().await?.contains(&**info.encoded_name()) {
+                self.orders.settled(info.encoded_name(), waiting.id);
                 let known = self.opened.lock().get(info.encoded_name()).map(|(_, open_seq_id)| *open_seq_id);
                 return Ok(known.unwrap_or_default());
             }
@@ -240,6 +247,7 @@ impl RemoteHost {
             }
             // One that is not open there is reported by nobody.
             if !self.online().await?.contains(&*region) {
+                self.orders.settled(&region, waiting.id);
                 break;
             }
         }

@@ -362,6 +362,8 @@ impl Roll {
         let Some(master) = self.master().filter(|master| master.knows_regions()) else {
             return Err(Exception::please_hold());
         };
+        // What follows is an answer: the server has done with it.
+        host.settled(info.encoded_name(), id);
         match code {
             // Its answer was lost, or an earlier master had ordered it.
             TransitionCode::Opened if master.has_region_on(info.encoded_name(), name) => Ok(Verdict::Taken),

@@ -3,6 +3,7 @@
 use super::{cluster, expect, leads, put};
 use basalt_sim::cluster::world::Role;
 use fs::Volume;
+use model::region_info::META_ENCODED_NAME;
 
 #[test]
 fn a_crash_whose_logs_were_split_by_the_master_before_is_ended_by_the_next() {
@@ -49,4 +50,36 @@ fn a_snapshot_taken_while_a_server_is_being_recovered_does_not_keep_its_regions_
     let why = taken.expect("it comes to its end").expect_err("a region is not open").to_string();
     assert!(why.contains("is not online"), "{why}");
     expect(&mut cluster, &client, 0..40);
+}
+
+#[test]
+fn a_server_with_meta_that_dies_before_a_master_takes_over_is_recovered_once() {
+    for seed in 1..4 {
+        let mut cluster = cluster(seed, 2, 2);
+        let (_, client) = cluster.clients();
+        put(&mut cluster, &client, 0..40);
+        let has_meta = |server: &regionserver::RegionServer| server.region(META_ENCODED_NAME).is_some();
+        let serving = cluster.serving();
+        let meta = serving.iter().find(|(_, _, server, _)| has_meta(server)).expect("one has it").0.clone();
+        drop(serving);
+        let node = cluster.ensemble.tree().get("/hbase/master").expect("one is active");
+        let active = cluster.names(Role::Master).into_iter().find(|name| cluster.status(name).master.lock().is_some());
+        cluster.kill(&active.expect("one leads"), None);
+        let until_ms = cluster.now_ms() + 3_000;
+        cluster.until(3_000, |cluster| cluster.now_ms() >= until_ms).expect("no panic");
+        // Its node is still there when the next master looks.
+        cluster.kill(&meta, None);
+        let tree = cluster.ensemble.tree().clone();
+        let another = |tree: &coordination::TreeHandle| tree.get("/hbase/master").is_ok_and(|now| now != node);
+        assert!(cluster.until(30_000, |_| another(&tree)).expect("no panic"), "another is active");
+        // The node goes while the master waits for the server's answer; one server is left.
+        let mut most = 0;
+        let leads = cluster.until(60_000, |cluster| {
+            most = most.max(cluster.serving().iter().filter(|(_, _, server, _)| has_meta(server)).count());
+            cluster.leader().is_some_and(|master| master.is_initialized())
+        });
+        assert!(most < 2, "seed {seed}: hbase:meta is open twice");
+        assert!(leads.expect("no panic"), "seed {seed}: the next master does not come to its end");
+        expect(&mut cluster, &client, 0..40);
+    }
 }

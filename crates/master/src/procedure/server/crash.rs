@@ -122,6 +122,13 @@ impl ServerCrash {
                 go_on(State::ServerCrashAssignMeta)
             }
             State::ServerCrashAssignMeta => {
+                if master.servers.are_remote() {
+                    // A master that starts brings hbase:meta up itself; two who open it would give it to two servers.
+                    master.lifetime.unless_stopped(master.meta_loaded.wait()).await?;
+                    if master.servers.meta_host().is_ok() {
+                        return go_on(State::ServerCrashGetRegions);
+                    }
+                }
                 let meta = transit::new(RegionInfo::meta(), Transition::Assign, None);
                 Ok(Next::Children(vec![meta], State::ServerCrashGetRegions as Step))
             }
