@@ -3,6 +3,8 @@
 
 #[path = "../../fs/tests/shared/mod.rs"]
 mod shared;
+#[path = "../../fs/tests/shared/several.rs"]
+mod several;
 
 use basalt_fs_hdfs::{HdfsVolume, Location, Settings, lock_root};
 use fs::{FilePart, FilePath, HostBytes, Settled, TEMPORARY_PREFIX, Volume};
@@ -109,6 +111,14 @@ fn settling_another_clients_file_keeps_what_it_flushed_and_fences_it() {
     let error = file.flush().expect_err("somebody else has the file");
     println!("{error}");
     assert_eq!(scratch.volume.read(&path("log")).expect("read").len(), 400);
+}
+
+/// What the simulated cluster's model of HDFS claims.
+#[test]
+fn several_clients_see_what_the_model_says() {
+    let Some(scratch) = scratch("several") else { return };
+    let other = HdfsVolume::open(scratch.volume.location(), &settings()).expect("another client");
+    several::play(&other, &scratch.volume, || std::thread::sleep(Duration::from_millis(250)));
 }
 
 /// A server whose log directory has another name can make no new log.

@@ -1,8 +1,12 @@
 //! Against a real ZooKeeper, where `BASALT_TEST_ZOOKEEPER` names one (`127.0.0.1:2181`).
 
+#[path = "../../coordination/tests/shared/mod.rs"]
+mod shared;
+
 use basalt_zookeeper::{Claim, Ensemble, EnsembleError, Options};
 use bytes::Bytes;
-use coordination::ZnodeStore;
+use coordination::{Coordinator, ZnodeStore};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// `None`, with a line, where there is none to test on.
@@ -69,4 +73,25 @@ async fn an_ensemble_that_does_not_answer_is_named() {
     assert!(matches!(error, EnsembleError::Unreachable { .. }), "{error}");
     let text = error.to_string();
     assert!(text.contains("127.0.0.1:1") && text.contains("hbase.zookeeper.quorum"), "{text}");
+}
+
+/// What the simulated cluster's model of an ensemble claims.
+#[tokio::test(flavor = "multi_thread")]
+async fn two_sessions_see_what_the_model_says() {
+    let Some(options) = options() else { return };
+    let (one, other, base) = (Arc::new(open(&options).await), open(&options).await, base("model"));
+    other.ensure(&base).expect("a path");
+    other.written().await.expect("written");
+    let ends = Mutex::new(Some(one.clone()));
+    let held: Arc<dyn Coordinator> = one;
+    let end = async || {
+        let nodes = [format!("{base}/a"), format!("{base}/b")];
+        // Its nodes go as they do with the session, which the other one cannot end.
+        let one = ends.lock().expect("nobody panicked").take().expect("once");
+        for node in &nodes {
+            one.remove(node).await.expect("removed");
+        }
+    };
+    shared::play(&*held, &other, &base, end).await;
+    other.remove(&base).await.expect("removed");
 }
