@@ -2,6 +2,7 @@
 
 mod defects;
 mod models;
+mod reshaping;
 mod seeds;
 mod slice;
 mod takeover;

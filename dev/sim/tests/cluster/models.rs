@@ -18,6 +18,7 @@ use fs::{FilePath, Settled, TEMPORARY_PREFIX, Volume};
 use parking_lot::Mutex;
 use std::io::ErrorKind;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 fn idle(name: &str) -> Process {
@@ -26,8 +27,20 @@ fn idle(name: &str) -> Process {
 }
 
 #[test]
+#[allow(clippy::disallowed_methods, reason = "the contract waits in real time")]
 fn the_model_of_hdfs_keeps_the_contract_of_a_volume() {
-    contract::contract(&Hdfs::new(1).view());
+    let (hdfs, ends) = (Hdfs::new(1), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        // It waits for leases' recoveries, in its own time.
+        scope.spawn(|| {
+            for now_ms in (0..).step_by(1_000).take_while(|_| !ends.load(Ordering::Relaxed)) {
+                hdfs.set_now_ms(now_ms);
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        });
+        contract::contract(&hdfs.view());
+        ends.store(true, Ordering::Relaxed);
+    });
 }
 
 #[test]

@@ -126,6 +126,8 @@ pub(crate) async fn submit(master: &Arc<Master>, encoded_names: &[String], calle
     sort_parents(&mut parents)?;
     check_parents(master, &parents)?;
     let prepare = async {
+        // Once more, now that they are this procedure's: while it waited for them one may have been split or moved.
+        check_parents(master, &parents)?;
         for info in &parents {
             let merged = master.cluster.read().region(info.encoded_name()).is_some_and(|n| !n.merge_parents.is_empty());
             if merged {
