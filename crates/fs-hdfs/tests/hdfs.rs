@@ -1,10 +1,10 @@
 //! Against a real HDFS, where `BASALT_TEST_HDFS` names one (`hdfs://127.0.0.1:8020`).
 #![allow(clippy::disallowed_methods, reason = "waits for a real HDFS, and measures it")]
 
-#[path = "../../fs/tests/shared/mod.rs"]
-mod shared;
 #[path = "../../fs/tests/shared/several.rs"]
 mod several;
+#[path = "../../fs/tests/shared/mod.rs"]
+mod shared;
 
 use basalt_fs_hdfs::{HdfsVolume, Location, Settings, lock_root};
 use fs::{FilePart, FilePath, HostBytes, Settled, TEMPORARY_PREFIX, Volume};

@@ -36,7 +36,10 @@ pub async fn play(one: &dyn Coordinator, other: &dyn Coordinator, base: &str, en
     // With the session its nodes go; the other hears of it, and may have them.
     let waiting = async {
         assert_eq!(other.value_other_than(&a, value("one")).await, Ok(None));
-        assert_eq!(other.children_other_than(base, vec!["a".to_owned(), "b".to_owned()]).await.map(|names| names.len()), Ok(0));
+        assert_eq!(
+            other.children_other_than(base, vec!["a".to_owned(), "b".to_owned()]).await.map(|names| names.len()),
+            Ok(0)
+        );
     };
     tokio::join!(waiting, end_one());
     assert_eq!(other.claim(&a, b"other").await, Ok(Claim::Ours));

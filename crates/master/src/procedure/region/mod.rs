@@ -79,7 +79,8 @@ async fn close_parents(master: &Arc<Master>, regions: &[RegionInfo], state: Regi
 /// Before the point of no return: the new directories go, the old regions serve again.
 async fn reopen_parents(master: &Arc<Master>, parents: &[RegionInfo], children: &[RegionInfo]) -> Result<()> {
     remove_region_dirs(master, children).await?;
-    let live = |info: &&RegionInfo| master.cluster.read().region(info.encoded_name()).is_some_and(|node| node.is_live());
+    let live =
+        |info: &&RegionInfo| master.cluster.read().region(info.encoded_name()).is_some_and(|node| node.is_live());
     // One that was split or merged away meanwhile is never opened again: others have what it had.
     let live: Vec<RegionInfo> = parents.iter().filter(live).cloned().collect();
     master.assignment.assign(live).await

@@ -68,9 +68,21 @@ pub(crate) async fn submit(
     let submission = caller.submission(region_locks(std::slice::from_ref(&info)));
     let prepare = async {
         check()?;
+        must_be_live(master, &info)?;
         Ok(new(info, transition, candidate))
     };
     master.procedures.submit(master, submission, prepare).await
+}
+
+/// While it waited for the region another procedure may have split or merged it away: to note that it is closed would bring its row back.
+fn must_be_live(master: &Master, info: &RegionInfo) -> Result<()> {
+    let is_live =
+        info.table.is_meta() || master.cluster.read().region(info.encoded_name()).is_some_and(|node| node.is_live());
+    if is_live {
+        return Ok(());
+    }
+    let message = format!("Region {} was split or merged away, or its table is gone", info.name_string());
+    Err(MasterError::new(ErrorKind::UnknownRegion, message))
 }
 
 impl TransitRegion {
