@@ -26,7 +26,13 @@ fn row(n: usize) -> String {
 
 /// A cluster that leads and serves a table of four regions.
 fn cluster(seed: u64, servers: usize, masters: usize) -> Cluster {
+    planted(seed, servers, masters, |_| ())
+}
+
+/// The same with bugs in it.
+fn planted(seed: u64, servers: usize, masters: usize, plant: impl FnOnce(&mut Cluster)) -> Cluster {
     let mut cluster = Cluster::new(seed, servers, masters, settings(&Rng::seeded(seed)));
+    plant(&mut cluster);
     if std::env::var("BASALT_SPEAK").is_ok() {
         cluster.trace.speak();
         basalt_sim::spoken::listen();
