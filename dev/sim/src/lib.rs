@@ -9,8 +9,11 @@
 //!     not, "maybe" is one of the two and stays what it was once seen.
 //!  4. Every failure names its seed and the command that plays it again.
 //!
-//! Tests only: nothing of it is in the server. What comes later (snapshots, bulk load, several servers) finds its place as an
-//! action of the schedule ([`run`]), a promise ([`promises`]) and a step list ([`enumerate`]).
+//! Several servers and masters share a world of their own, [`cluster`]: models of HDFS, of a ZooKeeper ensemble and of a network under the same
+//! promises. There each process has a thread, of which one at most runs at a time.
+//!
+//! Tests only: nothing of it is in the server. What comes later (bulk load over several servers) finds its place as an action of the schedule
+//! ([`run`], [`cluster::run`]), a promise ([`promises`]) and a step list ([`enumerate`]).
 
 pub mod busy;
 pub mod calls;

@@ -154,6 +154,7 @@ pub enum Command {
     /// Seeded runs of the whole server in the simulator; with --enumerate every crash state of every step list
     #[command(
         after_help = "Examples:\n  cargo xtask sim --runs 1000\n  cargo xtask sim --seed 7 --runs 1 --speak    a failing run again\n  \
+                            cargo xtask sim --servers 3 --runs 50    three region servers and two masters\n  \
                             cargo xtask sim --enumerate"
     )]
     Sim(Passed),

@@ -33,6 +33,8 @@ fn main() -> ExitCode {
         let plan = cluster::run::Plan {
             servers: usize::try_from(servers).unwrap_or(of_cluster.servers),
             masters: number("--masters").map_or(of_cluster.masters, |masters| masters as usize),
+            episodes: number("--episodes").map_or(of_cluster.episodes, |episodes| episodes as u32),
+            actions: number("--actions").map_or(of_cluster.actions, |actions| actions as u32),
             speak,
             ..of_cluster
         };
@@ -88,7 +90,7 @@ impl World for cluster::run::Plan {
     }
 
     fn again(&self, seed: u64) -> String {
-        format!("cargo xtask sim --servers {} --masters {} --seed {seed}", self.servers, self.masters)
+        cluster::run::Plan::again(self, seed)
     }
 }
 

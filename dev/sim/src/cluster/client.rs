@@ -310,7 +310,6 @@ impl Caller {
                 mutation: to_proto::mutation(mutation),
                 condition: condition.map(to_proto::condition),
                 nonce_group: mutation.nonce.map(|nonce| nonce.group),
-                ..pb::MutateRequest::default()
             }
             .encode_to_vec()
         };

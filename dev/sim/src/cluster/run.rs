@@ -60,6 +60,15 @@ pub struct Plan {
     pub defect: Option<Defect>,
 }
 
+impl Plan {
+    /// The command that plays a seed again.
+    pub fn again(&self, seed: u64) -> String {
+        let Plan { servers, masters, episodes, actions, .. } = self;
+        let of_run = format!("--servers {servers} --masters {masters} --episodes {episodes} --actions {actions}");
+        format!("cargo xtask sim {of_run} --seed {seed}")
+    }
+}
+
 impl Default for Plan {
     fn default() -> Plan {
         Plan { servers: 3, masters: 2, episodes: 2, actions: 40, speak: false, defect: None }
@@ -123,9 +132,7 @@ pub struct Failed {
 
 impl std::fmt::Display for Failed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Plan { servers, masters, .. } = self.plan;
-        write!(f, "seed {}: {}", self.seed, self.violation)?;
-        write!(f, "\n  again: cargo xtask sim --servers {servers} --masters {masters} --seed {}", self.seed)
+        write!(f, "seed {}: {}\n  again: {}", self.seed, self.violation, self.plan.again(self.seed))
     }
 }
 
