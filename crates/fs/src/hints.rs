@@ -3,6 +3,7 @@
 //!
 //! Callers ask the trait objects ([`Volume`], [`ReadAt`], [`Appender`]), which do the plain thing where there are no hints.
 
+use crate::tiered::VolumeStatus;
 use crate::{Appender, BlockHosts, FilePart, FilePath, Placement, ReadAt, Result, Volume};
 
 /// Hints of a volume.
@@ -26,6 +27,19 @@ pub trait VolumeHints: Volume {
     fn release_reserved(&self, path: &FilePath) -> Result<()> {
         let _ = path;
         Ok(())
+    }
+
+    /// To be called about once a second, where it may wait: a volume of several places looks which of them are slow.
+    fn look_after(&self) {}
+
+    /// The places beside that of the names, as they are now; none for a volume that is one place. May wait for file systems to answer.
+    fn volumes(&self) -> Vec<VolumeStatus> {
+        Vec::new()
+    }
+
+    /// Whether new files may go to another place when one grows slow.
+    fn has_several_places(&self) -> bool {
+        false
     }
 
     /// Bytes that can still be written before the volume is full; `None` when there is no telling.
@@ -97,6 +111,23 @@ impl dyn Volume + '_ {
     /// [`VolumeHints::release_reserved`].
     pub fn release_reserved(&self, path: &FilePath) -> Result<()> {
         self.hints().map_or(Ok(()), |hints| hints.release_reserved(path))
+    }
+
+    /// [`VolumeHints::look_after`].
+    pub fn look_after(&self) {
+        if let Some(hints) = self.hints() {
+            hints.look_after();
+        }
+    }
+
+    /// [`VolumeHints::volumes`].
+    pub fn volumes(&self) -> Vec<VolumeStatus> {
+        self.hints().map_or(Vec::new(), |hints| hints.volumes())
+    }
+
+    /// [`VolumeHints::has_several_places`].
+    pub fn has_several_places(&self) -> bool {
+        self.hints().is_some_and(|hints| hints.has_several_places())
     }
 
     /// [`VolumeHints::free_bytes`].

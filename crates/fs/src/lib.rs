@@ -19,6 +19,7 @@ pub mod local;
 pub mod mem;
 mod path;
 mod placement;
+mod slow;
 pub mod tiered;
 mod volume;
 
@@ -30,5 +31,6 @@ pub use local::{DirectoryLock, LocalVolume};
 pub use mem::{CrashPolicy, FaultKind, MemVolume};
 pub use path::FilePath;
 pub use placement::{FileKind, Placement};
+pub use slow::{SlowVolume, Trouble};
 pub use tiered::TieredVolume;
 pub use volume::{Appender, Capabilities, DirEntry, ReadAt, Settled, TEMPORARY_PREFIX, Volume, publish_all, sync_dirs};

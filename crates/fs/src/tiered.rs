@@ -19,6 +19,7 @@ mod local;
 mod record;
 mod rules;
 mod spec;
+mod speed;
 mod volume;
 
 pub use attach::{Attached, Survey};
@@ -26,10 +27,13 @@ pub use gather::Gathered;
 pub use local::{look, open_gathering, open_local, open_reading, volumes_of};
 pub use rules::Rules;
 pub use spec::{Class, TierSpec, VolumeSpec, parse_volumes};
+pub use speed::SpeedStatus;
 
 use crate::{Appender, DirEntry, Error, FilePath, Result, Volume};
+use base::Clock;
 use parking_lot::Mutex;
 use record::{RECORD_LEN, Record};
+use speed::{Change, Speed, Timed};
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
@@ -40,6 +44,8 @@ use volume::PlacedAppender;
 const LIST_NAME: &str = ".basalt.volumes";
 /// Whose a volume is, on the volume.
 const IDENTITY_NAME: &str = ".basalt.volume";
+/// What a volume's speed is tried with.
+const PROBE_NAME: &str = ".basalt.probe";
 /// Where a volume has its files.
 const OBJECTS: &str = "files";
 /// A volume with less room than this gets no more files.
@@ -57,6 +63,7 @@ struct Other {
     used_bytes: Arc<AtomicU64>,
     /// Files that were to be put here and were not since the last that was.
     passed_over: AtomicBool,
+    speed: Arc<Speed>,
 }
 
 /// What a tier has and did.
@@ -70,6 +77,8 @@ pub struct VolumeStatus {
     pub used_bytes: u64,
     /// Bytes that the file system has left; `None` when there is no telling.
     pub free_bytes: Option<u64>,
+    /// What its calls took lately; all unknown where nobody measures.
+    pub speed: SpeedStatus,
 }
 
 /// Several volumes under one tree of names. See the module.
@@ -101,6 +110,15 @@ enum At {
     Placed(Record),
 }
 
+/// Makes a byte durable, and forgets it.
+fn probe(volume: &dyn Volume) -> Result<()> {
+    let path = FilePath::new(PROBE_NAME);
+    let _ = volume.remove_file(&path);
+    let mut file = volume.create(&path)?;
+    file.append(b"x")?;
+    file.finish()
+}
+
 fn object_path(object: &str) -> FilePath {
     FilePath::new(OBJECTS).join(object)
 }
@@ -114,8 +132,57 @@ impl TieredVolume {
             is_there: other.volume.is_some(),
             used_bytes: other.used_bytes.load(Ordering::Relaxed),
             free_bytes: other.volume.as_ref().and_then(free),
+            speed: other.speed.status(),
         };
         self.others.iter().map(status).collect()
+    }
+
+    /// The same, with the volumes beside the home measured by `clock`: one that grows slow gets no new files while others of its tier can take
+    /// them. Costs two readings of the clock and a short lock for each read and sync of theirs.
+    #[must_use]
+    pub fn measured(mut self, clock: &Arc<dyn Clock>) -> TieredVolume {
+        for other in &mut self.others {
+            other.speed = Arc::new(Speed::new(Some(clock.clone())));
+        }
+        self
+    }
+
+    /// Tries volumes that are called slow, and those of which too little is known to compare others with, with a small file, and tells which have grown slow or fast. To be called about once a second, where it
+    /// may wait for the slowest of them.
+    pub fn look_after(&self) {
+        let has_peers =
+            |other: &Other| self.others.iter().any(|peer| peer.id != other.id && peer.spec.tier == other.spec.tier);
+        let is_tried = |other: &&Other| other.speed.is_slow() || (has_peers(other) && !other.speed.is_known());
+        for other in self.others.iter().filter(is_tried) {
+            let Some(volume) = &other.volume else { continue };
+            // One that stands still is not asked again before it answers.
+            if other.speed.status().waits_us == 0 {
+                let _ = other.speed.time(Timed::Sync, || probe(&**volume));
+            }
+        }
+        self.look_at_speeds();
+    }
+
+    /// Tells which volumes have grown slow or fast. Waits for none.
+    fn look_at_speeds(&self) {
+        for tier in &self.tiers {
+            let of_tier: Vec<&Other> =
+                self.others.iter().filter(|o| o.spec.tier == *tier && o.volume.is_some()).collect();
+            let speeds: Vec<&Speed> = of_tier.iter().map(|other| &*other.speed).collect();
+            for (at, change) in speed::look(&speeds) {
+                let (place, name) = (&of_tier[at].spec.place, &tier.name);
+                let ms = |us: u64| us as f64 / 1000.0;
+                (self.tell)(match change {
+                    Change::Slow { takes_us, best_us } => format!(
+                        "the volume {place} (tier {name}) has grown slow: a sync takes {:.1} ms, {:.1} ms on the fastest of the tier; new \
+                         files go to the others until it is fast again",
+                        ms(takes_us),
+                        ms(best_us)
+                    ),
+                    Change::Fast => format!("the volume {place} (tier {name}) is fast again and gets new files"),
+                });
+            }
+        }
     }
 
     /// What is at a path that has `len` bytes on the home volume.
@@ -245,8 +312,9 @@ impl TieredVolume {
         }
     }
 
-    /// Volumes of the tier that can take a file, the one with the most room first.
+    /// Volumes of the tier that can take a file, fast ones before slow ones, the one with the most room first.
     fn candidates(&self, tier: &TierSpec) -> Vec<(&Other, &Arc<dyn Volume>)> {
+        self.look_at_speeds();
         let mut found: Vec<(u64, &Other, &Arc<dyn Volume>)> = Vec::new();
         for other in self.others.iter().filter(|other| other.spec.tier == *tier) {
             let Some(volume) = &other.volume else { continue };
@@ -264,7 +332,7 @@ impl TieredVolume {
                 self.pass_over(other, format!("the volume {place} (tier {name}) is full: new files go elsewhere"));
             }
         }
-        found.sort_by_key(|(room, ..)| std::cmp::Reverse(*room));
+        found.sort_by_key(|(room, other, _)| (other.speed.is_slow(), std::cmp::Reverse(*room)));
         found.into_iter().map(|(_, other, volume)| (other, volume)).collect()
     }
 
@@ -303,7 +371,8 @@ impl TieredVolume {
                 other.passed_over.store(false, Ordering::Relaxed);
                 let place = format!("{}/{object}, tier {}", other.spec.place, other.spec.tier.name);
                 let used_bytes = other.used_bytes.clone();
-                Ok(Box::new(PlacedAppender { inner, path: path.clone(), place, used_bytes, counted: 0 }))
+                let speed = other.speed.clone();
+                Ok(Box::new(PlacedAppender { inner, path: path.clone(), place, used_bytes, counted: 0, speed }))
             }
             Err(error) => {
                 let _ = volume.remove_file(&object);

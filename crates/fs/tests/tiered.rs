@@ -463,3 +463,55 @@ fn what_is_read_of_another_volume_is_named_by_both_its_places() {
     assert!(error.path == path("f") && text.contains("/mnt/flash/files/") && text.contains("at offset 95"), "{text}");
     assert_eq!(error.kind(), std::io::ErrorKind::UnexpectedEof);
 }
+
+/// Two volumes of one tier; on one of them syncs begin to take long.
+#[test]
+fn new_files_go_to_the_fast_volume_of_a_tier_until_the_slow_one_is_fast_again() {
+    let machine = Machine::new();
+    let clock = Arc::new(base::ManualClock::new(0));
+    let told: Arc<Mutex<Vec<String>>> = Arc::default();
+    let (seen, rng) = (told.clone(), Rng::seeded(1));
+    let tell = Arc::new(move |sentence| seen.lock().expect("not poisoned").push(sentence));
+    let (volume, _) =
+        TieredVolume::attach(Arc::new(machine.home.clone()), machine.volumes(), rules(), &rng, tell).expect("attached");
+    let volume = volume.measured(&(clock.clone() as Arc<dyn base::Clock>));
+    let slow_ms = Arc::new(AtomicU64::new(1));
+    let (ms, at) = (slow_ms.clone(), clock.clone());
+    machine.cold[0].watch(Some(Arc::new(move |_, _| at.advance_ms(ms.load(Ordering::Relaxed)))));
+    let at = clock.clone();
+    machine.cold[1].watch(Some(Arc::new(move |_, _| at.advance_ms(1))));
+    let placement = Placement::of(FileKind::Major);
+    let mut number = 0;
+    let mut write = || {
+        number += 1;
+        let mut file = volume.create_placed(&path(&format!("f{number}")), &placement, false).expect("created");
+        file.append(b"bytes").expect("appended");
+        file.finish().expect("finished");
+    };
+    let on = |disk: &MemVolume| disk.list(&path("files")).expect("listed").len();
+    (0..20).for_each(|_| write());
+    let before = [on(&machine.cold[0]), on(&machine.cold[1])];
+    assert_eq!(before, [20, 0], "both have as much room: the first gets them");
+    for _ in 0..5 {
+        clock.advance_ms(1000);
+        volume.look_after();
+    }
+    assert!(volume.status().iter().all(|status| !status.speed.is_slow));
+    slow_ms.store(80, Ordering::Relaxed);
+    (0..40).for_each(|_| write());
+    let after = [on(&machine.cold[0]), on(&machine.cold[1])];
+    let status = volume.status();
+    let slow: Vec<&str> = status.iter().filter(|s| s.speed.is_slow).map(|s| s.spec.place.as_str()).collect();
+    assert_eq!(slow, ["/data/1"], "{after:?} {status:?}");
+    assert!(after[1] > 5, "files go to the other: {before:?} {after:?}");
+    let sentences = told.lock().expect("not poisoned").clone();
+    assert!(sentences.iter().any(|s| s.contains("/data/1 (tier cold) has grown slow")), "{sentences:?}");
+    let median_us = status[1].speed.sync_median_us.expect("measured");
+    assert!(median_us >= 10_000, "{status:?}");
+    slow_ms.store(1, Ordering::Relaxed);
+    for _ in 0..30 {
+        clock.advance_ms(1000);
+        volume.look_after();
+    }
+    assert!(volume.status().iter().all(|status| !status.speed.is_slow), "{:?}", volume.status());
+}

@@ -51,6 +51,7 @@ pub(crate) fn close(core: &RegionCore, mode: CloseMode) -> Result<()> {
         }
     }
     core.accounting.forget();
+    core.forget_debt();
     Ok(())
 }
 

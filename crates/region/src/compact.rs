@@ -32,6 +32,7 @@ use base::{ReadPoint, SeqId};
 use hfile::{Residency, ScanOptions, StoreMetadata};
 use model::StoreEngine;
 use proto::pb;
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -74,6 +75,36 @@ pub struct Unthrottled;
 impl Throttle for Unthrottled {
     fn wrote(&self, _bytes: u64) -> bool {
         true
+    }
+}
+
+/// Files on their way into one, as the pace of writes sees them: by how much there are fewer.
+struct Retiring<'r> {
+    core: &'r RegionCore,
+    fewer: f64,
+    bytes: u64,
+    wrote_bytes: Cell<u64>,
+}
+
+impl<'r> Retiring<'r> {
+    fn begin(core: &'r RegionCore, files: &[Arc<StoreFile>]) -> Retiring<'r> {
+        core.env.memory.compaction_drain.begin(core.env.clock.monotonic_us());
+        let bytes = files.iter().map(|file| file.reader.uncompressed_bytes()).sum();
+        Retiring { core, fewer: files.len().saturating_sub(1) as f64, bytes, wrote_bytes: Cell::new(0) }
+    }
+
+    /// So many bytes of cells more are written. What leaves cells out ends before all of them are: that counts for the next.
+    fn wrote(&self, bytes: u64) {
+        let before = self.wrote_bytes.get().min(self.bytes);
+        self.wrote_bytes.set(before + bytes);
+        let part = (self.wrote_bytes.get().min(self.bytes) - before) as f64 / self.bytes.max(1) as f64;
+        self.core.env.memory.compaction_drain.did(self.fewer * part, self.core.env.clock.monotonic_us());
+    }
+}
+
+impl Drop for Retiring<'_> {
+    fn drop(&mut self) {
+        self.core.env.memory.compaction_drain.end(self.core.env.clock.monotonic_us());
     }
 }
 
@@ -203,8 +234,10 @@ impl<'r> Compactor<'r> {
             compacted_files: replaced_names(store, &job.files),
             ..StoreMetadata::default()
         };
+        let retiring = Retiring::begin(self.core, &job.files);
         let mut stopped = false;
         let mut proceed = |bytes: u64| {
+            retiring.wrote(bytes);
             stopped = !self.core.serving.is_open() || !throttle.wrote(bytes);
             if stopped { Err(RegionError::TooBusy("the compaction was stopped".into())) } else { Ok(()) }
         };
@@ -289,6 +322,7 @@ impl<'r> Compactor<'r> {
             view.files = files.into();
             view.whole_from = view.whole_from.max(read_point);
         });
+        self.core.count_files();
         inputs.iter().for_each(|file| file.set_replaced());
         RetiredFiles::new(self.core).retire(store, inputs, self.compaction_marker(store, inputs, output))
     }

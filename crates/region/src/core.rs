@@ -4,6 +4,7 @@
 //! here is only what several of them ask.
 
 use crate::accounting::MemstoreAccounting;
+use crate::backpressure::{self, RegionDebt};
 use crate::error::{RegionError, Result};
 use crate::flush_policy::FlushPolicy;
 use crate::row_lock::RowLocks;
@@ -75,6 +76,7 @@ pub(crate) struct RegionCore {
     pub flush_policy: FlushPolicy,
     pub ticks: RegionTicks,
     pub accounting: MemstoreAccounting,
+    pub debt: RegionDebt,
     pub counters: Counters,
 }
 
@@ -165,6 +167,69 @@ impl RegionCore {
             )));
         }
         Ok(())
+    }
+
+    /// How long a write of `bytes` is to wait before it is applied: microseconds, mostly none. Without a debt it costs two loads.
+    #[inline]
+    pub(crate) fn write_wait_us(&self, bytes: u64) -> u64 {
+        let held_bytes = self.accounting.heap_bytes();
+        if held_bytes <= self.debt.start_bytes && !self.debt.has_many_files.load(Ordering::Relaxed) {
+            return 0;
+        }
+        let now_us = self.env.clock.monotonic_us();
+        self.debt.pace.wait_us(bytes, now_us, || self.write_rate(held_bytes, now_us))
+    }
+
+    /// How many bytes may be written in a second; `None`: as many as come.
+    fn write_rate(&self, held_bytes: u64, now_us: u64) -> Option<f64> {
+        let memory = &self.env.memory;
+        let debt = self.debt.debt(held_bytes);
+        let sum = self.debt.tell(debt.owed_bytes, &memory.owing_bytes).max(1);
+        let flushed = memory.flush_drain.per_second(now_us);
+        // Of what is flushed each has a part as large as its debt.
+        let share = (debt.owed_bytes as f64 / sum as f64).min(1.0);
+        let by_memory = debt.part().and_then(|part| Some(part * share * flushed?));
+        let by_files = self.part_of_files().and_then(|part| {
+            let crowded = memory.crowded_regions.load(Ordering::Relaxed).max(1) as f64;
+            let files = memory.compaction_drain.per_second(now_us);
+            let bytes = files.map(|files| files * self.debt.file_bytes() as f64).or(flushed)?;
+            Some(part * bytes / crowded)
+        });
+        match (by_memory, by_files) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    fn part_of_files(&self) -> Option<f64> {
+        if self.info.table.is_meta() || !self.table.compaction_enabled() {
+            return None;
+        }
+        let of_store = |store: &Store| {
+            backpressure::part_of_files(store.peek().files.len(), store.settings.load().blocking_store_files)
+        };
+        self.stores.iter().filter_map(of_store).reduce(f64::min)
+    }
+
+    /// The files are others than they were.
+    pub(crate) fn count_files(&self) {
+        let has_many = self.part_of_files().is_some();
+        if self.debt.has_many_files.swap(has_many, Ordering::Relaxed) != has_many {
+            let crowded = &self.env.memory.crowded_regions;
+            if has_many {
+                crowded.fetch_add(1, Ordering::Relaxed)
+            } else {
+                crowded.fetch_sub(1, Ordering::Relaxed)
+            };
+        }
+    }
+
+    /// The region is closed: it owes nothing.
+    pub(crate) fn forget_debt(&self) {
+        self.debt.tell(0, &self.env.memory.owing_bytes);
+        if self.debt.has_many_files.swap(false, Ordering::Relaxed) {
+            self.env.memory.crowded_regions.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn check_row(&self, row: &[u8], operation: &'static str) -> Result<()> {

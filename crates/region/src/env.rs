@@ -1,6 +1,7 @@
 //! What a region is handed by its server: files, log, time and random numbers, and the budget it shares.
 
 use crate::RecentTicks;
+use crate::backpressure::{Debt, DrainMeter};
 use crate::settings::SharedSettings;
 use base::{Clock, Rng};
 use fs::Volume;
@@ -9,7 +10,7 @@ use key_statistics::KeySampler;
 use memstore::Segment;
 use model::ServerName;
 use parking_lot::Mutex;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 /// Shared by all regions of a server.
@@ -53,6 +54,17 @@ pub struct MemoryMeter {
     /// Number of `pinned`, so that whoever asks in vain takes no lock.
     pinned_segments: AtomicUsize,
     pinned: Mutex<Vec<Pinned>>,
+    /// Bytes of memory that flushes write in a second.
+    pub flush_drain: DrainMeter,
+    /// Files that compactions do away with in a second.
+    pub compaction_drain: DrainMeter,
+    /// Memory that running flushes take, and the part of it that is written.
+    flushing_bytes: AtomicI64,
+    written_bytes: AtomicI64,
+    /// What regions owe that owe more than a memstore.
+    pub(crate) owing_bytes: AtomicU64,
+    /// Regions with too many files.
+    pub(crate) crowded_regions: AtomicUsize,
 }
 
 /// A flushed segment that readers may still hold. Nothing but its own readers keeps it.
@@ -97,6 +109,31 @@ impl MemoryMeter {
         pinned.retain(|pinned| pinned.segment.strong_count() > 0);
         pinned.push(Pinned { segment: Arc::downgrade(segment), bytes: segment.grown_bytes() as u64 });
         self.pinned_segments.store(pinned.len(), Ordering::Release);
+    }
+
+    /// What all memstores owe whose regions are flushed from `start_bytes` on, and may hold `limit_bytes`.
+    pub fn debt(&self, start_bytes: u64, limit_bytes: u64) -> Debt {
+        let held_bytes = self.memstore_bytes();
+        let written = self.written_bytes.load(Ordering::Relaxed).max(0) as u64;
+        let flushing = self.flushing_bytes.load(Ordering::Relaxed).max(0) as u64;
+        let owed_bytes = held_bytes.saturating_sub(written);
+        Debt {
+            owed_bytes,
+            start_bytes,
+            end_bytes: limit_bytes,
+            free_bytes: limit_bytes.saturating_sub(held_bytes + self.pinned_bytes()),
+            // Where no flush runs, one takes what is too much.
+            left_bytes: match flushing {
+                0 => owed_bytes.saturating_sub(start_bytes),
+                flushing => flushing.saturating_sub(written),
+            },
+        }
+    }
+
+    /// A flush takes `flushing` more bytes, or has written more, or with negative numbers is done with them.
+    pub(crate) fn flushes(&self, flushing: i64, written: i64) {
+        self.flushing_bytes.fetch_add(flushing, Ordering::Relaxed);
+        self.written_bytes.fetch_add(written, Ordering::Relaxed);
     }
 
     pub(crate) fn add(&self, heap: i64, data: i64) {

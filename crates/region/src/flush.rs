@@ -26,6 +26,7 @@ use memstore::Segment;
 use model::StoreEngine;
 use proto::pb::{self, flush_descriptor::FlushAction};
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use wal::marker::Marker;
@@ -81,6 +82,55 @@ struct Begun<'a> {
     snapshots: Vec<Snapshot<'a>>,
 }
 
+/// A memstore on its way to its file, as the pace of writes sees it.
+struct Running<'r> {
+    core: &'r RegionCore,
+    memory_bytes: u64,
+    data_bytes: u64,
+    wrote_bytes: Cell<u64>,
+    is_done: Cell<bool>,
+}
+
+impl<'r> Running<'r> {
+    fn begin(core: &'r RegionCore, segment: &Segment) -> Running<'r> {
+        let (memory_bytes, data_bytes) = (segment.grown_bytes() as u64, segment.data_bytes() as u64);
+        core.debt.begin_flush(memory_bytes);
+        core.env.memory.flushes(memory_bytes as i64, 0);
+        core.env.memory.flush_drain.begin(core.env.clock.monotonic_us());
+        Running { core, memory_bytes, data_bytes, wrote_bytes: Cell::new(0), is_done: Cell::new(false) }
+    }
+
+    /// So many bytes of cells more are written.
+    fn wrote(&self, bytes: u64) {
+        self.wrote_bytes.set(self.wrote_bytes.get() + bytes);
+        // The file's end, its sync and its name are still to come: not all of it before.
+        self.come_to(self.wrote_bytes.get() as f64 / self.data_bytes.max(1) as f64 * 0.95);
+    }
+
+    fn come_to(&self, part: f64) {
+        let more = self.core.debt.flushed(part);
+        self.core.env.memory.flushes(0, more as i64);
+        self.core.env.memory.flush_drain.did(more as f64, self.core.env.clock.monotonic_us());
+    }
+
+    /// The file is there.
+    fn end(&self) {
+        self.come_to(1.0);
+        self.is_done.set(true);
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        let written = self.core.debt.end_flush(self.is_done.get().then_some(self.memory_bytes));
+        let memory = &self.core.env.memory;
+        memory.flushes(-(self.memory_bytes as i64), -(written as i64));
+        memory.flush_drain.end(self.core.env.clock.monotonic_us());
+        let held_bytes = self.core.accounting.heap_bytes();
+        self.core.debt.tell(self.core.debt.debt(held_bytes).owed_bytes, &memory.owing_bytes);
+    }
+}
+
 /// Turns a region's memstores into store files.
 #[derive(Clone, Copy)]
 pub(crate) struct Flusher<'r> {
@@ -103,6 +153,10 @@ impl<'r> Flusher<'r> {
         let has_too_many = |store: &Store| store.peek().files.len() > store.settings.load().blocking_store_files;
         if core.info.table.is_meta() || !core.table.compaction_enabled() || !core.stores.iter().any(has_too_many) {
             core.accounting.end_flush_delay();
+            return false;
+        }
+        // Memory is short: more files are the lesser evil.
+        if core.debt.owes_much(core.accounting.heap_bytes()) {
             return false;
         }
         core.accounting.delays_flush(core.env.clock.now_ms().0, core.settings.blocking_wait_ms)
@@ -301,6 +355,20 @@ impl<'r> Flusher<'r> {
         seq_id: SeqId,
         outcome: &mut FlushOutcome,
     ) -> Result<Vec<Arc<StoreFile>>> {
+        let running = Running::begin(self.core, &snapshot.segment);
+        let files = self.write_snapshot(snapshot, seq_id, outcome, &running)?;
+        running.end();
+        self.core.count_files();
+        Ok(files)
+    }
+
+    fn write_snapshot(
+        &self,
+        snapshot: &Snapshot<'_>,
+        seq_id: SeqId,
+        outcome: &mut FlushOutcome,
+        running: &Running<'_>,
+    ) -> Result<Vec<Arc<StoreFile>>> {
         let Snapshot { store, segment } = snapshot;
         let mut merge = Merge::new(self.core.order(), vec![Source::memory(segment, ReadPoint::ALL, 0)]);
         merge.seek_to_first().map_err(|e| RegionError::file(self.core.name(), e))?;
@@ -327,7 +395,10 @@ impl<'r> Flusher<'r> {
         let metadata = StoreMetadata { max_seq_id: Some(claimed), ..StoreMetadata::default() };
         let output = self.division_of(store, segment);
         let writer = FileWriter::new(self.core);
-        let pending = writer.write_divided(store, scanner, new, &output, &metadata, &mut |_| Ok(()))?;
+        let pending = writer.write_divided(store, scanner, new, &output, &metadata, &mut |bytes| {
+            running.wrote(bytes);
+            Ok(())
+        })?;
         // Also one without a cell, when all have lived their time: what the log has up to here must not be brought back, should the clock go back.
         let new_files = writer.commit_all(store, &pending, &[])?;
         store.change(|view| {

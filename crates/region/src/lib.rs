@@ -25,6 +25,7 @@
 //! regions, when to flush or compact (it says what it wants; the server decides). Follows: `HRegion`, `HStore`.
 
 mod accounting;
+pub mod backpressure;
 mod bulk_load;
 mod close;
 mod commit;

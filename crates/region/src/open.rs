@@ -1,6 +1,7 @@
 //! Opening a region: its files, what recovered edits hold beyond them, and the marker that says so.
 
 use crate::accounting::MemstoreAccounting;
+use crate::backpressure::RegionDebt;
 use crate::core::{RegionCore, Serving};
 use crate::error::{RegionError, Result};
 use crate::flush_policy::FlushPolicy;
@@ -137,7 +138,9 @@ impl OpenRegion {
     fn assemble(self, settings: Arc<RegionSettings>, stores: Vec<Store>, last: SeqId) -> RegionCore {
         let OpenRegion { info, table, env } = self;
         let open_seq_id = SeqId(last.0 + 1);
-        RegionCore {
+        let flush_bytes = table.flush_size_bytes().unwrap_or(settings.flush_size_bytes);
+        let core = RegionCore {
+            debt: RegionDebt::new(flush_bytes, flush_bytes.saturating_mul(settings.block_multiplier)),
             table_durability: table.durability(),
             ticks: RegionTicks::new(&env, &info, &settings),
             flush_policy: FlushPolicy::new(&table, &settings),
@@ -157,7 +160,9 @@ impl OpenRegion {
             info,
             table,
             env,
-        }
+        };
+        core.count_files();
+        core
     }
 }
 
@@ -179,6 +184,7 @@ fn begin(core: &RegionCore, edits: RecoveredEdits) -> Result<Vec<RecoveredNonce>
     });
     let Replayed { nonces, kept } = replayed.map_err(|error| {
         core.accounting.forget();
+        core.forget_debt();
         // The log has entries under these, and the next attempt perhaps nothing that says so.
         core.env.log.note_used_seq_id(core.name(), core.sequencer.last_seq_id());
         match error {

@@ -146,6 +146,13 @@ impl Region {
         self.core.accounting.heap_bytes()
     }
 
+    /// How long a write of `bytes` is to wait for the region's flushes and compactions, microseconds, and notes it as coming; 0 where they keep
+    /// up. Costs two loads then. See [`crate::backpressure`].
+    #[inline]
+    pub fn write_wait_us(&self, bytes: u64) -> u64 {
+        self.core.write_wait_us(bytes)
+    }
+
     /// The region's numbers now. Costs a walk over its files in memory.
     pub fn stats(&self) -> RegionStats {
         stats::of_region(&self.core)

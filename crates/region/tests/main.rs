@@ -27,6 +27,7 @@ mod replicas;
 mod same_files;
 mod scenarios;
 mod semantics;
+mod slow_volume;
 mod snapshots;
 mod splits;
 mod stripes;

@@ -15,6 +15,9 @@ use std::time::Duration;
 /// How often the chores look around.
 pub(crate) const CHORE_PERIOD_MS: u64 = 250;
 
+/// How often volumes are looked at that may grow slow.
+const VOLUMES_PERIOD: Duration = Duration::from_secs(1);
+
 /// How long a flusher rests after a flush that failed.
 const FAILED_FLUSH_PAUSE: Duration = Duration::from_secs(1);
 
@@ -87,6 +90,17 @@ pub(crate) fn spawn(server: &Arc<RegionServer>, config: &Config) -> Vec<JoinHand
     }
     if server.env.keys.is_on() {
         start("keys".into(), Box::new(crate::keys::run));
+    }
+    if server.env.volume.has_several_places() {
+        start(
+            "volumes".into(),
+            Box::new(|server| {
+                // One that stands still holds up this thread alone.
+                while !server.stop.wait(VOLUMES_PERIOD) {
+                    server.env.volume.look_after();
+                }
+            }),
+        );
     }
     start("memory".into(), Box::new(|server| region::prefault_chunks(|| server.stop.is_set())));
     threads
@@ -403,6 +417,7 @@ fn relieve_memory(server: &Arc<RegionServer>) {
     let held = memory.memstore_bytes();
     server.memory_watch.lock().look(&server.ledger, cache, held >= marks.low_bytes);
     server.apply_grants();
+    server.memory_pace.look(&server.env.memory, server.marks());
     flush_largest(server);
 }
 

@@ -91,6 +91,17 @@ impl WritePace for LargeWrite<'_> {
             server.operations.updates_blocked(server.env.clock.monotonic_us().saturating_sub(since_us));
             waited?;
         }
+        let mut wait_us = self.region.write_wait_us(bytes);
+        server.operations.updates_blocked(wait_us);
+        // It has its lane's thread anyway, and looks whether anybody waits for it.
+        while wait_us > 0 {
+            let step_us = wait_us.min(ASK_AGAIN.as_micros() as u64);
+            if server.stop.wait(Duration::from_micros(step_us)) {
+                break;
+            }
+            self.pause.check()?;
+            wait_us -= step_us;
+        }
         while !self.region.env().log.wait_for_room(bytes, LOG_BYTES, ASK_AGAIN) {
             self.go_on_waiting(since_us, "the log to reach the disk")?;
         }

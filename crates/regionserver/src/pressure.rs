@@ -1,15 +1,14 @@
 //! Memory pressure: what the memstores may hold together, and what a write must endure near the limit.
 //!
-//! Smooth by design: below the low mark nothing; between the marks a delay for each byte of the write, which grows from nothing without
-//! a bound, so that a small write pays for itself alone; above the limit RegionTooBusyException, which clients retry. Writes of many
+//! Smooth by design, and one law with what a region's own debt does ([`region::backpressure`]): below the low mark nothing; between the
+//! marks, and earlier where a running flush will not be done before they are full, writes come at the rate at which flushes were measured to
+//! give memory back; above the limit RegionTooBusyException, which clients retry. A small write pays for itself alone. Writes of many
 //! megabytes leave what is next to the limit to the others ([`MemoryMarks::for_large_writes`]). Follows: `MemStoreFlusher`.
 
+use region::MemoryMeter;
+use region::backpressure::{Debt, Pace};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
-
-/// Longest delay of one write near the limit.
-const MAX_DELAY_MS: u64 = 200;
-/// What one call may write in a second half way between the marks.
-const BYTES_PER_SECOND: f64 = (8 << 20) as f64;
 
 /// The two marks, in bytes of all memstores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,26 +37,64 @@ impl MemoryMarks {
         MemoryMarks { low_bytes: low_bytes.min(limit_bytes), limit_bytes: limit_bytes.max(1) }
     }
 
-    /// What a write of `bytes` must endure while all memstores hold `held_bytes`.
-    pub fn admit(&self, held_bytes: u64, bytes: u64) -> Admission {
-        if held_bytes < self.low_bytes {
-            Admission::Free
-        } else if held_bytes < self.limit_bytes {
-            let over = (held_bytes - self.low_bytes) as f64 / (self.limit_bytes - self.low_bytes).max(1) as f64;
-            let left = (1.0 - over).max(f64::EPSILON);
-            // One half way up.
-            let steepness = over * over / (left * left);
-            let delay_us = (bytes as f64 / BYTES_PER_SECOND * steepness * 1e6).min((MAX_DELAY_MS * 1000) as f64) as u64;
-            if delay_us < 1000 { Admission::Free } else { Admission::Delay(Duration::from_micros(delay_us)) }
-        } else {
-            Admission::TooBusy
-        }
-    }
-
     /// Up to where large writes may fill the memstores: half of what is between the marks is left to small ones.
     pub fn for_large_writes(&self) -> u64 {
         self.low_bytes + (self.limit_bytes - self.low_bytes) / 2
     }
+}
+
+/// Has writes come as fast as memory is given back.
+#[derive(Debug, Default)]
+pub(crate) struct MemoryPace {
+    /// Seen by the chores: what comes is more than there is room for until the running flushes are done.
+    is_pressed: AtomicBool,
+    pace: Pace,
+}
+
+/// Part of the low mark from which on the chores look whether what comes has room until the flushes are done.
+const LOOK_FROM: f64 = 0.5;
+
+impl MemoryPace {
+    /// Looks whether writes are to be paced before the low mark. To be called some times a second.
+    pub fn look(&self, memory: &MemoryMeter, marks: MemoryMarks) {
+        let held_bytes = memory.memstore_bytes();
+        let is_much = held_bytes as f64 > marks.low_bytes as f64 * LOOK_FROM;
+        let is_pressed = is_much && debt_of(memory, marks).part().is_some_and(|part| part < 2.0);
+        self.is_pressed.store(is_pressed, Relaxed);
+    }
+
+    /// What a write of `bytes` must endure while all memstores hold `held_bytes`, those of flushed ones that are read included; `now_us` is asked for
+    /// near the limit alone.
+    pub fn admit(
+        &self,
+        memory: &MemoryMeter,
+        marks: MemoryMarks,
+        held_bytes: u64,
+        bytes: u64,
+        now_us: impl FnOnce() -> u64,
+    ) -> Admission {
+        if held_bytes >= marks.limit_bytes {
+            return Admission::TooBusy;
+        }
+        if held_bytes < marks.low_bytes && !self.is_pressed.load(Relaxed) {
+            return Admission::Free;
+        }
+        let now_us = now_us();
+        let rate = || {
+            let part = debt_of(memory, marks).part()?;
+            // Nothing was flushed yet: what is between the marks is to last for a second.
+            let measured = memory.flush_drain.per_second(now_us);
+            Some(part * measured.unwrap_or((marks.limit_bytes - marks.low_bytes) as f64))
+        };
+        match self.pace.wait_us(bytes, now_us, rate) {
+            0 => Admission::Free,
+            wait_us => Admission::Delay(Duration::from_micros(wait_us)),
+        }
+    }
+}
+
+fn debt_of(memory: &MemoryMeter, marks: MemoryMarks) -> Debt {
+    memory.debt(marks.low_bytes, marks.limit_bytes)
 }
 
 #[cfg(test)]
@@ -65,26 +102,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn delays_grow_before_writes_are_refused() {
-        let marks = MemoryMarks { low_bytes: 900, limit_bytes: 1000 };
-        assert_eq!(marks.admit(899, 1 << 20), Admission::Free);
-        let (Admission::Delay(early), Admission::Delay(late)) =
-            (marks.admit(930, 100 << 10), marks.admit(990, 100 << 10))
-        else {
-            panic!("both are between the marks");
-        };
-        assert!(early < late && late <= Duration::from_millis(MAX_DELAY_MS));
-        assert_eq!(marks.admit(1000, 1), Admission::TooBusy);
-    }
-
-    #[test]
-    fn a_small_write_pays_for_its_own_bytes() {
-        let marks = MemoryMarks { low_bytes: 900, limit_bytes: 1000 };
-        assert_eq!(marks.admit(marks.for_large_writes(), 1000), Admission::Free, "large writes end here");
-        let (Admission::Delay(small), Admission::Delay(large)) = (marks.admit(970, 4_000), marks.admit(970, 40_000))
-        else {
-            panic!("both are delayed");
-        };
-        assert!(large >= small * 9 && large <= small * 11, "{small:?} {large:?}");
+    fn writes_wait_between_the_marks_and_are_refused_at_the_limit() {
+        let (marks, memory) = (MemoryMarks { low_bytes: 900, limit_bytes: 1000 }, MemoryMeter::new());
+        let at = |held_bytes, bytes| MemoryPace::default().admit(&memory, marks, held_bytes, bytes, || 1_000_000);
+        assert_eq!(MemoryPace::default().admit(&memory, marks, 899, 1 << 20, || panic!("no clock")), Admission::Free);
+        assert_eq!(at(1000, 1), Admission::TooBusy);
+        assert_eq!(at(950, 1 << 20), Admission::Free, "nothing is owed: other readers hold it");
     }
 }

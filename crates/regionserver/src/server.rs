@@ -7,7 +7,7 @@ use crate::maintenance::Maintenance;
 use crate::memory::{Division, MemoryWatch};
 use crate::online::OnlineRegions;
 use crate::operations::Operations;
-use crate::pressure::MemoryMarks;
+use crate::pressure::{MemoryMarks, MemoryPace};
 use crate::resolved::RegionServerSettings;
 use crate::rpc_quotas::RpcQuotas;
 use crate::sessions::Sessions;
@@ -134,6 +134,8 @@ pub struct RegionServer {
     settings: ArcSwap<RegionServerSettings>,
     read_config: ReadConfig,
     pub(crate) memory_watch: Mutex<MemoryWatch>,
+    /// Has writes come as fast as memory is given back.
+    pub(crate) memory_pace: MemoryPace,
     pub(crate) memory_budget_bytes: u64,
     /// What it remembers of its clients.
     pub(crate) sessions: Sessions,
@@ -210,6 +212,7 @@ impl RegionServer {
             settings: ArcSwap::from_pointee(RegionServerSettings::from_config(&config)),
             read_config,
             memory_watch: Mutex::new(MemoryWatch::default()),
+            memory_pace: MemoryPace::default(),
             memory_budget_bytes,
             sessions,
             quotas: RpcQuotas::new(&config, clock.clone()),

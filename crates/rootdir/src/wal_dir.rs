@@ -325,6 +325,21 @@ impl Volume for WalDirVolume {
 }
 
 impl VolumeHints for WalDirVolume {
+    fn look_after(&self) {
+        self.root.look_after();
+        self.logs.look_after();
+    }
+
+    fn volumes(&self) -> Vec<fs::tiered::VolumeStatus> {
+        let mut volumes = self.root.volumes();
+        volumes.extend(self.logs.volumes());
+        volumes
+    }
+
+    fn has_several_places(&self) -> bool {
+        self.root.has_several_places() || self.logs.has_several_places()
+    }
+
     fn create_past_cache(&self, path: &FilePath) -> Result<Box<dyn Appender>> {
         self.side(path).create_past_cache(path)
     }

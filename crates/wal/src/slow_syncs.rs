@@ -1,4 +1,5 @@
-//! When a log on a file system of other machines goes on in a new file because its syncs are slow: the new file is written by other DataNodes.
+//! When a log on a file system of other machines, or on several disks, goes on in a new file because its syncs are slow: the new file is written by
+//! other DataNodes, or lies on another disk of the tier.
 //! Follows: `AbstractFSWAL#doCheckSlowSync`, `#postSync`.
 
 use crate::settings;

@@ -1,6 +1,7 @@
 //! Puts the volumes together: whose each is, what the root lists, which files tell of which.
 
 use super::record::{Identity, List, Listed, RECORD_LEN, Record};
+use super::speed::Speed;
 use super::{IDENTITY_NAME, LIST_NAME, OBJECTS, Other, Rules, Tell, TierSpec, TieredVolume, VolumeSpec};
 use crate::{Error, FilePath, Result, Volume};
 use base::Rng;
@@ -152,7 +153,14 @@ impl TieredVolume {
                 let what = format!("{} and {} are the same volume", twice.spec.place, spec.place);
                 return Err(refuse(&root_path, what));
             }
-            others.push(Other { id, spec, volume, used_bytes: Arc::default(), passed_over: AtomicBool::new(false) });
+            others.push(Other {
+                id,
+                spec,
+                volume,
+                used_bytes: Arc::default(),
+                passed_over: AtomicBool::new(false),
+                speed: Arc::new(Speed::new(None)),
+            });
         }
         forgotten(&list, &others, &records)?;
         let wanted = List {
@@ -203,7 +211,14 @@ impl TieredVolume {
                     == Some(wanted)
             };
             let volume = open(&listed.place).filter(is_it);
-            Some(Other { id: listed.id, spec, volume, used_bytes: Arc::default(), passed_over: AtomicBool::new(false) })
+            Some(Other {
+                id: listed.id,
+                spec,
+                volume,
+                used_bytes: Arc::default(),
+                passed_over: AtomicBool::new(false),
+                speed: Arc::new(Speed::new(None)),
+            })
         };
         Ok(TieredVolume {
             home,

@@ -2,11 +2,12 @@
 
 use super::attach::read_list;
 use super::{Attached, LIST_NAME, Rules, Survey, Tell, TieredVolume, VolumeSpec};
-use crate::{DirectoryLock, Error, FilePath, LocalVolume, Result, Volume};
+use crate::{DirectoryLock, Error, FilePath, LocalVolume, Result, SlowVolume, Trouble, Volume};
 use base::Rng;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 fn refuse(what: String) -> Error {
     Error::new("use the volumes of", &FilePath::root(), io::Error::new(io::ErrorKind::InvalidInput, what))
@@ -29,7 +30,8 @@ fn claim(spec: &VolumeSpec) -> std::result::Result<(LocalVolume, DirectoryLock),
 }
 
 /// Puts the volumes that `specs` say under the names of `home`, for this process alone; the locks are to be kept as long as the volume.
-/// With `may_be_missing` what cannot be used is told of and missed when a file of it is wanted. Without specs, `None` for a root that
+/// Each call to a volume takes so much longer as
+/// `delay` says, for tests. With `may_be_missing` what cannot be used is told of and missed when a file of it is wanted. Without specs, `None` for a root that
 /// never had other volumes.
 ///
 /// # Errors
@@ -39,6 +41,7 @@ pub fn open_local(
     specs: &[VolumeSpec],
     rules: Rules,
     may_be_missing: bool,
+    delay: &dyn Fn(&VolumeSpec) -> Duration,
     rng: &Rng,
     tell: Tell,
 ) -> Result<Option<(TieredVolume, Survey, Vec<DirectoryLock>)>> {
@@ -54,7 +57,18 @@ pub fn open_local(
         let volume: Option<Arc<dyn Volume>> = match claim(spec) {
             Ok((volume, lock)) => {
                 locks.push(lock);
-                Some(Arc::new(volume))
+                let (volume, delay) = (Arc::new(volume), delay(spec));
+                if delay.is_zero() {
+                    Some(volume)
+                } else {
+                    let trouble = Trouble::default();
+                    trouble.delay(delay);
+                    tell(format!(
+                        "each call to the volume {} takes {delay:?} longer, as it was set for a test",
+                        spec.place
+                    ));
+                    Some(Arc::new(SlowVolume::new(volume, trouble)))
+                }
             }
             Err(why) if may_be_missing => {
                 tell(format!("{why}; its files are missing until the next start"));
@@ -83,7 +97,7 @@ pub fn open_gathering(
         let text = format!("{}:{}:{}", listed.tier, listed.class, listed.place);
         specs.push(text.parse::<VolumeSpec>().map_err(refuse)?);
     }
-    open_local(home, &specs, Rules::default(), false, rng, tell)
+    open_local(home, &specs, Rules::default(), false, &|_| Duration::ZERO, rng, tell)
 }
 
 /// The root as its volumes have it, for who only reads and has nothing to himself: a tool, while a server may run.

@@ -1,7 +1,8 @@
 //! The contract, over all volumes at once.
 
 use super::rules::Choice;
-use super::{At, Failed, RECORD_LEN, Record, TieredVolume, object_path};
+use super::speed::{Speed, Timed};
+use super::{At, Failed, RECORD_LEN, Record, TieredVolume, VolumeStatus, object_path};
 use crate::{
     AppendHints, Appender, BlockHosts, Capabilities, DirEntry, Error, FileKind, FilePart, FilePath, Placement, ReadAt,
     ReadHints, Result, Settled, Volume, VolumeHints,
@@ -22,7 +23,7 @@ impl Volume for TieredVolume {
         let inner = self.on("open", path, &record, |volume, object| volume.open(object))?;
         let (other, _) = self.volume_of("open", path, &record)?;
         let place = format!("{}/{}, tier {}", other.spec.place, object_path(&record.object), other.spec.tier.name);
-        Ok(Arc::new(PlacedFile { inner, path: path.clone(), place }))
+        Ok(Arc::new(PlacedFile { inner, path: path.clone(), place, speed: other.speed.clone() }))
     }
 
     fn create(&self, path: &FilePath) -> Result<Box<dyn Appender>> {
@@ -185,6 +186,18 @@ impl VolumeHints for TieredVolume {
         }
     }
 
+    fn look_after(&self) {
+        TieredVolume::look_after(self);
+    }
+
+    fn volumes(&self) -> Vec<VolumeStatus> {
+        self.status()
+    }
+
+    fn has_several_places(&self) -> bool {
+        self.others.iter().any(|other| other.volume.is_some())
+    }
+
     fn free_bytes(&self) -> Result<Option<u64>> {
         self.home.free_bytes()
     }
@@ -210,11 +223,14 @@ struct PlacedFile {
     inner: Arc<dyn ReadAt>,
     path: FilePath,
     place: String,
+    speed: Arc<Speed>,
 }
 
 impl ReadAt for PlacedFile {
     fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> Result<()> {
-        self.inner.read_exact_at(buf, offset).map_err(|error| say(&self.path, &self.place, error))
+        self.speed
+            .time(Timed::Read, || self.inner.read_exact_at(buf, offset))
+            .map_err(|error| say(&self.path, &self.place, error))
     }
 
     fn len(&self) -> Result<u64> {
@@ -235,6 +251,7 @@ pub(super) struct PlacedAppender {
     pub used_bytes: Arc<AtomicU64>,
     /// So much of it is this file's.
     pub counted: u64,
+    pub speed: Arc<Speed>,
 }
 
 impl PlacedAppender {
@@ -255,7 +272,7 @@ impl Appender for PlacedAppender {
     }
 
     fn sync(&mut self) -> Result<()> {
-        let outcome = self.inner.sync();
+        let outcome = self.speed.time(Timed::Sync, || self.inner.sync());
         let position = self.inner.position();
         self.used_bytes.fetch_add(position.saturating_sub(self.counted), Ordering::Relaxed);
         self.counted = position;
@@ -267,9 +284,9 @@ impl Appender for PlacedAppender {
     }
 
     fn finish(self: Box<Self>) -> Result<()> {
-        let PlacedAppender { inner, path, place, used_bytes, counted } = *self;
+        let PlacedAppender { inner, path, place, used_bytes, counted, speed } = *self;
         used_bytes.fetch_add(inner.position().saturating_sub(counted), Ordering::Relaxed);
-        inner.finish().map_err(|error| say(&path, &place, error))
+        speed.time(Timed::Sync, || inner.finish()).map_err(|error| say(&path, &place, error))
     }
 
     fn hints(&mut self) -> Option<&mut dyn AppendHints> {

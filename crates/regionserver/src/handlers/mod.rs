@@ -169,12 +169,20 @@ pub(crate) fn admission(
         return Ok(None);
     }
     let (held_bytes, marks) = (server.memstores_hold_bytes(), server.marks());
-    match marks.admit(held_bytes, bytes as u64) {
-        Admission::Free => Ok(None),
-        Admission::Delay(delay) => {
-            server.operations.updates_blocked(delay.as_micros() as u64);
-            Ok(Some(delay))
+    let now_us = || server.env.clock.monotonic_us();
+    let of_region_us = region.write_wait_us(bytes as u64);
+    let of_all = server.memory_pace.admit(&server.env.memory, marks, held_bytes, bytes as u64, now_us);
+    let waits = |delay: std::time::Duration| {
+        let delay = delay.max(std::time::Duration::from_micros(of_region_us));
+        if delay.is_zero() {
+            return Ok(None);
         }
+        server.operations.updates_blocked(delay.as_micros() as u64);
+        Ok(Some(delay))
+    };
+    match of_all {
+        Admission::Free => waits(std::time::Duration::ZERO),
+        Admission::Delay(delay) => waits(delay),
         Admission::TooBusy => Err(Exception::region_too_busy(format!(
             "Over memstore limit of the server: {} of {} bytes are held; flushes are on their way. region={}, server={}",
             held_bytes,

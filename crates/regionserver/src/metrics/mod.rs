@@ -41,6 +41,7 @@ impl RegionServer {
             log(sink.bean(WAL), &server, now_ms);
             file_reads(sink.bean(IO), server.env.cache.file_reads(), now_ms);
             memory(sink.bean(MEMORY), &server);
+            volumes(sink.bean(IO), &server);
         });
     }
 }
@@ -269,6 +270,38 @@ fn file_reads(sink: &mut Sink, reads: &FileReads, now_ms: i64) {
         .counter("fsSlowReadsCount", reads.slow())
         .histogram("fsPReadTime", reads.pread_times(), now_ms)
         .histogram("fsReadTime", reads.read_times(), now_ms);
+}
+
+/// The disks beside the root's own, and how writes are paced. Basalt's own names.
+fn volumes(sink: &mut Sink, server: &RegionServer) {
+    let now_us = server.env.clock.monotonic_us();
+    let memory = &server.env.memory;
+    if let Some(bytes) = memory.flush_drain.per_second(now_us) {
+        sink.gauge("memstoreBytesFlushedPerSecond", bytes as u64);
+    }
+    if let Some(files) = memory.compaction_drain.per_second(now_us) {
+        sink.real("storeFilesCompactedAwayPerSecond", files);
+    }
+    for volume in server.env.volume.volumes() {
+        let name =
+            format!("volume_{}_{}", volume.spec.tier.name, volume.spec.place.trim_matches('/').replace('/', "_"));
+        let speed = volume.speed;
+        sink.gauge(format!("{name}_usedBytes"), volume.used_bytes)
+            .gauge(format!("{name}_isThere"), u64::from(volume.is_there))
+            .gauge(format!("{name}_isSlow"), u64::from(speed.is_slow))
+            .gauge(format!("{name}_waitsMicros"), speed.waits_us);
+        let times = [
+            ("syncMedianMicros", speed.sync_median_us),
+            ("sync99thMicros", speed.sync_p99_us),
+            ("readMedianMicros", speed.read_median_us),
+            ("read99thMicros", speed.read_p99_us),
+        ];
+        for (what, us) in times {
+            if let Some(us) = us {
+                sink.gauge(format!("{name}_{what}"), us);
+            }
+        }
+    }
 }
 
 fn memory(sink: &mut Sink, server: &RegionServer) {

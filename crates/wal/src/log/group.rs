@@ -326,7 +326,7 @@ impl Log {
     }
 
     fn write_and_sync(&self, disk: &mut Disk, sync: bool) -> std::result::Result<(), Trouble> {
-        let begun_us = if self.is_remote { self.clock.monotonic_us() } else { 0 };
+        let begun_us = if self.may_move { self.clock.monotonic_us() } else { 0 };
         let file = disk.file.as_mut().expect("a group that is not orphaned has a file");
         if disk.group_state != GroupState::Written {
             let before = file.appender.position();
@@ -382,8 +382,8 @@ impl Log {
             state.commit_delay.sync_us = if cfg!(feature = "shuttle") { 1 } else { took_us };
         }
         behind.into_iter().for_each(|work| work());
-        // On a disk of this machine another file would lie beside the slow one.
-        if self.is_remote {
+        // On the one disk of a machine another file would lie beside the slow one.
+        if self.may_move {
             let now_us = self.clock.monotonic_us();
             let took_us = now_us.saturating_sub(begun_us);
             self.state.lock().slow_syncs.note(&self.options.slow_syncs, took_us, now_us);

@@ -148,6 +148,9 @@ fn decode(
 /// There is no room.
 fn delay_of(server: &RegionServer, work: &[Work], bytes: usize) -> Result<Option<Duration>, Exception> {
     let mut delay = None;
+    let regions = work.iter().filter(|one| matches!(one, Work::Batch(..) | Work::Atomic { .. })).count();
+    // Each pays for about its part.
+    let bytes = bytes / regions.max(1);
     for one in work {
         if let Work::Batch(region, _) | Work::Atomic { region, .. } = one {
             delay = delay.max(admission(server, region, bytes)?);
