@@ -1,7 +1,7 @@
 //! A server whose files are on several disks: where they lie, what is refused, one directory again; the second level of the block cache over a restart.
 #![allow(clippy::disallowed_methods, reason = "tests of a process work on real directories")]
 
-use crate::common::tools::{alone, shell, text};
+use crate::common::tools::{alone, basalt, said, shell, text};
 use crate::common::{Scratch, Server, start_refused};
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -132,6 +132,64 @@ fn files_lie_where_they_were_put_survive_a_kill_and_become_one_directory_again()
     );
     let server = Server::start(&disks.root, &[]);
     scan(&server);
+    assert!(server.terminate().success());
+}
+
+#[test]
+fn a_table_comes_to_another_tier_by_a_compaction_and_new_files_follow() {
+    let disks = Disks::new("tiers-move");
+    let server = disks.start();
+    shell(&server, &["create 't', {NAME => 'f'}, {NAME => 'h'}"]);
+    shell(&server, &[ROWS[0], ROWS[1], "put 't', 'c', 'h:q', '4'", "flush 't'"]);
+    assert_eq!((files_on(&disks.flash), files_on(&disks.cold)), (3, 0), "the log and two flushed files");
+    let moved = said(&server, &["admin", "move-to-tier", "--wait", "t", "f", "cold"]);
+    assert!(moved.contains("1 regions of t, family f, are at cold, 0 of them without files"), "{moved}");
+    assert_eq!(files_on(&disks.cold), 1, "its file and not that of the other family");
+    shell(&server, &["put 't', 'd', 'f:q', '5'", "flush 't'"]);
+    assert_eq!(files_on(&disks.cold), 2, "what is flushed goes there, too");
+    let read = shell(&server, &["scan 't'"]);
+    assert!(["value=1", "value=2", "value=4", "value=5"].iter().all(|value| read.contains(value)), "{read}");
+    let refused = basalt(&server, &["admin", "move-to-tier", "t", "x", "cold"]);
+    assert!(!refused.status.success() && text(&refused).contains("table t has no family x"), "{}", text(&refused));
+    assert!(server.terminate().success());
+}
+
+/// The log in the root, flushes and compactions on a disk that takes 50 ms for each call.
+#[test]
+fn a_fast_log_over_a_slow_tier_slows_writers_down_and_refuses_none() {
+    let mut disks = Disks::new("tiers-slow");
+    disks.defines.retain(|define| !define.starts_with("basalt.volumes.place"));
+    let places = ["flush", "minor", "major"].map(|kind| format!("basalt.volumes.place.{kind}=cold"));
+    disks.defines.extend(places);
+    disks.defines.extend(
+        [
+            "basalt.volumes.delay.for.tests=cold=50",
+            "hbase.hregion.memstore.flush.size=2097152",
+            "hbase.master.info.port=0",
+        ]
+        .map(str::to_owned),
+    );
+    let server = disks.start();
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_basalt"))
+        .arg("-D")
+        .arg(format!("hbase.zookeeper.property.clientPort={}", server.zk_port))
+        .args(["pe", "--nomapred", "--rows=700", "--valueSize=8192", "--autoFlush=true", "sequentialWrite", "8"])
+        .output()
+        .expect("the binary runs");
+    assert!(output.status.success(), "{}", text(&output));
+    let page = crate::metrics::page(&server, "/jmx");
+    let json: serde_json::Value = serde_json::from_str(&page).expect("JSON");
+    let beans = json["beans"].as_array().expect("beans");
+    let number = |name: &str| beans.iter().find_map(|bean| bean.get(name).and_then(serde_json::Value::as_f64));
+    assert_eq!(number("exceptions.RegionTooBusyException"), Some(0.0));
+    assert_eq!(number("blockedRequestCount"), Some(0.0));
+    let waited_ms = number("updatesBlockedTime").expect("a number");
+    assert!(waited_ms > 100.0, "more is written than the disk takes, so writers must wait: {waited_ms} ms");
+    assert!(number("memstoreBytesFlushedPerSecond") > Some(0.0), "it was measured");
+    let sync_us = beans.iter().flat_map(|bean| bean.as_object()).flatten().find_map(|(name, value)| {
+        (name.starts_with("volume_cold_") && name.ends_with("_syncMedianMicros")).then(|| value.as_f64()).flatten()
+    });
+    assert!(sync_us >= Some(50_000.0), "the disk's syncs are timed: {sync_us:?}");
     assert!(server.terminate().success());
 }
 

@@ -1,4 +1,4 @@
-//! `basalt admin`: servers are restarted one after the other, or emptied. Follows: `rolling-restart.sh`, `graceful_stop.sh`, `draining_servers.rb`.
+//! `basalt admin`: servers are restarted one after the other, or emptied; tables come to other disks. Follows: `rolling-restart.sh`, `graceful_stop.sh`, `draining_servers.rb`.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -8,15 +8,17 @@ use base::Config;
 use client::Connection;
 use model::ServerName;
 
+use super::move_to_tier::Move;
 use super::region_mover::{Moved, Mover, address, is_at};
 use crate::arguments::{self, Known, flag, valued};
 use crate::jobs::{defines, helped, on_cluster};
 
 const USAGE: &str = "\
-Restarts the region servers of a cluster one after the other, or empties some.
+Restarts the region servers of a cluster one after the other, or empties some; moves a table's files to another tier of disks.
 
 Usage: basalt admin rolling-restart [OPTIONS] [HOST[:PORT]]...
        basalt admin draining add|remove|list [HOST[:PORT]]...
+       basalt admin move-to-tier [--wait] TABLE [FAMILY] TIER
 
 rolling-restart: all region servers, or those that are named. Each is stopped; whatever keeps it running (systemd) is to start it again, or the
 command is to do both. The next one's turn comes when it is there again.
@@ -28,13 +30,20 @@ command is to do both. The next one's turn comes when it is there again.
 
 draining: a server that is added gets no regions any more, and those that it has are moved to others; removed, it gets some again.
 
+move-to-tier: new files of the table, or of the family, go to the tier of basalt.volumes (STORAGE_POLICY), and a major compaction of every region
+writes those anew that there are. Begun again, it goes on.
+
+    --wait             returns when all is there, and says how far it is meanwhile
+
 Examples:
   basalt admin rolling-restart --graceful --maxthreads 4 --command 'ssh {host} systemctl restart basalt'
   basalt admin rolling-restart --graceful host1 host2
   basalt admin draining add host3:16020
+  basalt admin move-to-tier --wait logs cold
 ";
 
-const KNOWN: &[Known] = &[flag("", "graceful"), flag("", "noack"), valued("", "command"), valued("", "maxthreads")];
+const KNOWN: &[Known] =
+    &[flag("", "graceful"), flag("", "noack"), flag("", "wait"), valued("", "command"), valued("", "maxthreads")];
 
 /// Runs the tool; the code that the process ends with.
 ///
@@ -65,7 +74,13 @@ pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
             let (what, named) = ((*what).to_owned(), addresses(&parsed.rest[2..])?);
             on_cluster(config, |connection| async move { draining(&connection, &what, &named).await })?;
         }
-        _ => bail!("admin: the command is rolling-restart, or draining add, remove or list; see basalt admin --help"),
+        ["move-to-tier", ..] => {
+            let wanted = Move::parse(config, &parsed.rest[1..], parsed.has("wait"))?;
+            on_cluster(config, |connection| async move { wanted.run(&connection).await })?;
+        }
+        _ => bail!(
+            "admin: the command is rolling-restart, move-to-tier, or draining add, remove or list; see basalt admin --help"
+        ),
     }
     Ok(ExitCode::SUCCESS)
 }

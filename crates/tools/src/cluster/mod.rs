@@ -6,6 +6,7 @@ mod canary;
 mod classpath;
 mod clean;
 mod major_compactor;
+mod move_to_tier;
 mod region_mover;
 mod region_splitter;
 mod top;
