@@ -5,6 +5,7 @@
 
 use crate::tiered::VolumeStatus;
 use crate::{Appender, BlockHosts, FilePart, FilePath, Placement, ReadAt, Result, Volume};
+use std::collections::BTreeMap;
 
 /// Hints of a volume.
 pub trait VolumeHints: Volume {
@@ -35,6 +36,15 @@ pub trait VolumeHints: Volume {
     /// The places beside that of the names, as they are now; none for a volume that is one place. May wait for file systems to answer.
     fn volumes(&self) -> Vec<VolumeStatus> {
         Vec::new()
+    }
+
+    /// Has kinds of files go to other tiers from now on, where there are some, by their names. Whether that is a change.
+    ///
+    /// # Errors
+    /// A sentence: what is wrong with it. Nothing has changed then.
+    fn set_places(&self, kinds: &BTreeMap<&'static str, String>) -> std::result::Result<bool, String> {
+        let _ = kinds;
+        Ok(false)
     }
 
     /// Whether new files may go to another place when one grows slow.
@@ -123,6 +133,14 @@ impl dyn Volume + '_ {
     /// [`VolumeHints::volumes`].
     pub fn volumes(&self) -> Vec<VolumeStatus> {
         self.hints().map_or(Vec::new(), |hints| hints.volumes())
+    }
+
+    /// [`VolumeHints::set_places`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn set_places(&self, kinds: &BTreeMap<&'static str, String>) -> std::result::Result<bool, String> {
+        self.hints().map_or(Ok(false), |hints| hints.set_places(kinds))
     }
 
     /// [`VolumeHints::has_several_places`].

@@ -31,10 +31,10 @@ pub use speed::SpeedStatus;
 
 use crate::{Appender, DirEntry, Error, FilePath, Result, Volume};
 use base::Clock;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use record::{RECORD_LEN, Record};
 use speed::{Change, Speed, Timed};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -86,7 +86,7 @@ pub struct TieredVolume {
     home: Arc<dyn Volume>,
     tiers: Vec<TierSpec>,
     others: Vec<Other>,
-    rules: Rules,
+    rules: RwLock<Rules>,
     /// Files that more than one record tells of, and how many do: crashes leave such.
     shared: Mutex<HashMap<Record, u32>>,
     /// No other process, and none before, made names with it.
@@ -145,6 +145,19 @@ impl TieredVolume {
             other.speed = Arc::new(Speed::new(Some(clock.clone())));
         }
         self
+    }
+
+    /// Has kinds of files go to other tiers from now on, by their names; a kind that is not there stays with the names. Whether that is a change.
+    ///
+    /// # Errors
+    /// A sentence: what is wrong with it. Nothing has changed then.
+    pub fn set_places(&self, kinds: &BTreeMap<&'static str, String>) -> std::result::Result<bool, String> {
+        let mut rules = self.rules.write();
+        let wanted = Rules { kinds: kinds.clone(), ..rules.clone() };
+        wanted.check(&self.tiers)?;
+        let is_change = wanted.kinds != rules.kinds;
+        *rules = wanted;
+        Ok(is_change)
     }
 
     /// Tries volumes that are called slow, and those of which too little is known to compare others with, with a small file, and tells which have grown slow or fast. To be called about once a second, where it

@@ -515,3 +515,29 @@ fn new_files_go_to_the_fast_volume_of_a_tier_until_the_slow_one_is_fast_again() 
     }
     assert!(volume.status().iter().all(|status| !status.speed.is_slow), "{:?}", volume.status());
 }
+
+#[test]
+fn kinds_of_files_get_other_places_while_files_are_written() {
+    let machine = Machine::new();
+    let volume = machine.open();
+    let write = |name: &str| {
+        let file = volume.create_placed(&path(name), &Placement::of(FileKind::Flush), false).expect("created");
+        file.finish().expect("finished");
+    };
+    let counts = || [&machine.flash, &machine.cold[0]].map(|disk| disk.list(&path("files")).expect("listed").len());
+    write("a");
+    assert_eq!(counts(), [1, 0]);
+    let to = |tier: &str| [("flush", tier.to_owned())].into();
+    assert_eq!(volume.set_places(&to("cold")), Ok(true));
+    assert_eq!(volume.set_places(&to("cold")), Ok(false), "nothing new");
+    write("b");
+    assert_eq!(counts(), [1, 1]);
+    let refused = volume.set_places(&to("tepid")).expect_err("no such tier");
+    assert!(refused.contains("names no tier of basalt.volumes"), "{refused}");
+    write("c");
+    assert_eq!(counts(), [1, 2], "what was refused has changed nothing");
+    assert_eq!(volume.set_places(&Default::default()), Ok(true));
+    write("d");
+    assert_eq!(counts(), [1, 2], "without a word it stays with the names");
+    assert!(["a", "b", "c", "d"].iter().all(|name| volume.exists(&path(name)).expect("asked")));
+}

@@ -281,6 +281,7 @@ impl RegionServer {
     /// The configuration cannot be used: everything stays as it was.
     pub(crate) fn update_configuration(self: &Arc<Self>) -> Result<(), String> {
         let config = (self.read_config)()?;
+        self.update_places(&config)?;
         self.settings.store(Arc::new(RegionServerSettings::from_config(&config)));
         let of_regions = RegionSettings::from_config(&config).within_budget(self.memory_budget_bytes);
         // That of hbase:meta's regions is the same.
@@ -295,6 +296,18 @@ impl RegionServer {
             threads.extend(crate::background::staff(self, &config));
         }
         tracing::info!("the configuration was read anew");
+        Ok(())
+    }
+
+    /// `basalt.volumes.place.*`: where files go that are written from now on.
+    fn update_places(&self, config: &Config) -> Result<(), String> {
+        let place = |kind: &fs::FileKind| {
+            let tier = config.text(&format!("basalt.volumes.place.{}", kind.name()))?.trim();
+            (!tier.is_empty()).then(|| (kind.name(), tier.to_owned()))
+        };
+        if self.env.volume.set_places(&fs::FileKind::PLACED.iter().filter_map(place).collect())? {
+            tracing::info!("files written from now on go where basalt.volumes.place.* say");
+        }
         Ok(())
     }
 

@@ -336,6 +336,14 @@ impl VolumeHints for WalDirVolume {
         volumes
     }
 
+    fn set_places(
+        &self,
+        kinds: &std::collections::BTreeMap<&'static str, String>,
+    ) -> std::result::Result<bool, String> {
+        let root = self.root.set_places(kinds)?;
+        Ok(self.logs.set_places(kinds)? || root)
+    }
+
     fn has_several_places(&self) -> bool {
         self.root.has_several_places() || self.logs.has_several_places()
     }

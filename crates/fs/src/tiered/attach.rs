@@ -5,7 +5,7 @@ use super::speed::Speed;
 use super::{IDENTITY_NAME, LIST_NAME, OBJECTS, Other, Rules, Tell, TierSpec, TieredVolume, VolumeSpec};
 use crate::{Error, FilePath, Result, Volume};
 use base::Rng;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
@@ -183,7 +183,7 @@ impl TieredVolume {
             home,
             tiers,
             others,
-            rules,
+            rules: RwLock::new(rules),
             shared: Mutex::new(records.shared()),
             unique: rng.next_u64(),
             next_object: AtomicU64::new(0),
@@ -224,7 +224,7 @@ impl TieredVolume {
             home,
             tiers: Vec::new(),
             others: list.volumes.iter().filter_map(other).collect(),
-            rules: Rules::default(),
+            rules: RwLock::default(),
             shared: Mutex::default(),
             unique: 0,
             next_object: AtomicU64::new(0),

@@ -7,6 +7,7 @@ use crate::{
     AppendHints, Appender, BlockHosts, Capabilities, DirEntry, Error, FileKind, FilePart, FilePath, Placement, ReadAt,
     ReadHints, Result, Settled, Volume, VolumeHints,
 };
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -148,7 +149,8 @@ impl VolumeHints for TieredVolume {
 
     fn create_placed(&self, path: &FilePath, placement: &Placement, past_cache: bool) -> Result<Box<dyn Appender>> {
         let at_home = || self.home.create_placed(path, placement, past_cache);
-        let tier = match self.rules.tier(&self.tiers, placement) {
+        let choice = self.rules.read().tier(&self.tiers, placement);
+        let tier = match choice {
             Choice::Home => return at_home(),
             Choice::Refused(why) => {
                 self.tell_once(why);
@@ -192,6 +194,10 @@ impl VolumeHints for TieredVolume {
 
     fn volumes(&self) -> Vec<VolumeStatus> {
         self.status()
+    }
+
+    fn set_places(&self, kinds: &BTreeMap<&'static str, String>) -> std::result::Result<bool, String> {
+        TieredVolume::set_places(self, kinds)
     }
 
     fn has_several_places(&self) -> bool {
