@@ -75,6 +75,11 @@ impl DrainMeter {
         measured.working = measured.working.saturating_sub(1);
     }
 
+    /// Whether anybody is at it.
+    pub fn is_working(&self) -> bool {
+        self.0.lock().working > 0
+    }
+
     /// What gets done in a second, work that stands still counted as it is now; `None` before anything was measured.
     pub fn per_second(&self, now_us: u64) -> Option<f64> {
         let mut measured = self.0.lock();

@@ -19,10 +19,13 @@ use base::{ReadPoint, SeqId};
 use cell::Order;
 use fs::FilePath;
 use key_statistics::Kind;
-use model::{Durability, Mutation, RegionInfo, TableDescriptor};
+use model::{Durability, Mutation, RegionInfo, StoreEngine, TableDescriptor};
 use parking_lot::{Mutex, RwLock};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+
+/// Writes that wait for compactions come at this part of what is flushed at the least, before what the number of files makes of it.
+const LEAST_OF_FLUSHED: f64 = 0.125;
 
 const OPEN: u8 = 0;
 const CLOSING: u8 = 1;
@@ -189,11 +192,15 @@ impl RegionCore {
         // Of what is flushed each has a part as large as its debt.
         let share = (debt.owed_bytes as f64 / sum as f64).min(1.0);
         let by_memory = debt.part().and_then(|part| Some(part * share * flushed?));
-        let by_files = self.part_of_files().and_then(|part| {
+        let files = memory.compaction_drain.per_second(now_us);
+        // Where nobody compacts nobody waits for it: the policy has found nothing worth it among these files.
+        let is_compacting = memory.compaction_drain.is_working();
+        let by_files = self.part_of_files().filter(|_| is_compacting).and_then(|part| {
             let crowded = memory.crowded_regions.load(Ordering::Relaxed).max(1) as f64;
-            let files = memory.compaction_drain.per_second(now_us);
-            let bytes = files.map(|files| files * self.debt.file_bytes() as f64).or(flushed)?;
-            Some(part * bytes / crowded)
+            let bytes = files.map(|files| files * self.debt.file_bytes() as f64);
+            // A compaction of large old files does away with few for long, and says little of those that flushes bring.
+            let least = flushed.map(|flushed| flushed * LEAST_OF_FLUSHED);
+            Some(part * bytes.into_iter().chain(least).reduce(f64::max)? / crowded)
         });
         match (by_memory, by_files) {
             (Some(one), Some(other)) => Some(one.min(other)),
@@ -206,7 +213,11 @@ impl RegionCore {
             return None;
         }
         let of_store = |store: &Store| {
-            backpressure::part_of_files(store.peek().files.len(), store.settings.load().blocking_store_files)
+            let settings = store.settings.load();
+            // Others keep as many as they have windows or stripes, and none of them waits for anything.
+            let is_default = store.engine(&settings) == StoreEngine::Default;
+            let files = || store.peek().files.len();
+            is_default.then(|| backpressure::part_of_files(files(), settings.blocking_store_files)).flatten()
         };
         self.stores.iter().filter_map(of_store).reduce(f64::min)
     }

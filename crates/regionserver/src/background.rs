@@ -15,6 +15,9 @@ use std::time::Duration;
 /// How often the chores look around.
 pub(crate) const CHORE_PERIOD_MS: u64 = 250;
 
+/// Rounds of the chores between two looks at how many threads there are to be.
+const STAFF_EVERY_CHORES: u64 = 4;
+
 /// How often volumes are looked at that may grow slow.
 const VOLUMES_PERIOD: Duration = Duration::from_secs(1);
 
@@ -36,35 +39,76 @@ fn start(server: &Arc<RegionServer>, name: String, body: Body) -> std::io::Resul
 /// Starts the threads that flush and compact, as many as there are to be and are not; those that are too many end by themselves. Follows:
 /// `CompactSplit#onConfigurationChange`, `MemStoreFlusher#onConfigurationChange`.
 pub(crate) fn staff(server: &Arc<RegionServer>, config: &Config) -> Vec<JoinHandle<()>> {
-    let mut threads = Vec::new();
-    let mut of_queue = |name: &str, missing: usize, body: fn(&Arc<RegionServer>), unstaff: &dyn Fn()| {
-        for number in 0..missing {
-            match start(server, format!("{name}-{number}"), Box::new(body)) {
-                Ok(thread) => threads.push(thread),
-                Err(error) => {
-                    tracing::warn!("a thread {name} cannot be started, there is one less: {error}");
-                    unstaff();
-                }
-            }
-        }
-    };
-    let Maintenance { flushes, small_compactions, large_compactions, .. } = &server.maintenance;
-    let missing = flushes.staff(config.get(&settings::FLUSHER_COUNT) as usize);
-    let body = |server: &Arc<RegionServer>| {
-        server.maintenance.flushes.run(|name, reason| flush(server, name, reason));
-    };
-    of_queue("flusher", missing, body, &|| flushes.unstaff());
-    let missing = small_compactions.staff(config.get(&settings::SMALL_COMPACTION_THREADS) as usize);
-    let body = |server: &Arc<RegionServer>| {
-        server.maintenance.small_compactions.run(|name, asked| compact(server, name, asked));
-    };
-    of_queue("compact-s", missing, body, &|| small_compactions.unstaff());
-    let missing = large_compactions.staff(config.get(&settings::LARGE_COMPACTION_THREADS) as usize);
+    let (flushers, compactors) =
+        (config.get(&settings::FLUSHER_COUNT) as usize, config.get(&settings::SMALL_COMPACTION_THREADS) as usize);
+    server.maintenance.flushers.lock().set(flushers);
+    server.maintenance.compactors.lock().set(compactors);
+    let mut threads = staff_flushers(server, flushers);
+    threads.extend(staff_compactors(server, compactors));
+    let queue = &server.maintenance.large_compactions;
+    let missing = queue.staff(config.get(&settings::LARGE_COMPACTION_THREADS) as usize);
     let body = |server: &Arc<RegionServer>| {
         server.maintenance.large_compactions.run(|name, asked| compact(server, name, asked));
     };
-    of_queue("compact-l", missing, body, &|| large_compactions.unstaff());
+    threads.extend(start_all(server, "compact-l", missing, body, &|| queue.unstaff()));
     threads
+}
+
+fn staff_flushers(server: &Arc<RegionServer>, wanted: usize) -> Vec<JoinHandle<()>> {
+    let queue = &server.maintenance.flushes;
+    let body = |server: &Arc<RegionServer>| {
+        server.maintenance.flushes.run(|name, reason| flush(server, name, reason));
+    };
+    start_all(server, "flusher", queue.staff(wanted), body, &|| queue.unstaff())
+}
+
+fn staff_compactors(server: &Arc<RegionServer>, wanted: usize) -> Vec<JoinHandle<()>> {
+    let queue = &server.maintenance.small_compactions;
+    let body = |server: &Arc<RegionServer>| {
+        server.maintenance.small_compactions.run(|name, asked| compact(server, name, asked));
+    };
+    start_all(server, "compact-s", queue.staff(wanted), body, &|| queue.unstaff())
+}
+
+/// Starts threads of a queue, as many as it misses.
+fn start_all(
+    server: &Arc<RegionServer>,
+    name: &str,
+    missing: usize,
+    body: fn(&Arc<RegionServer>),
+    unstaff: &dyn Fn(),
+) -> Vec<JoinHandle<()>> {
+    let mut threads = Vec::new();
+    for number in 0..missing {
+        match start(server, format!("{name}-{number}"), Box::new(body)) {
+            Ok(thread) => threads.push(thread),
+            Err(error) => {
+                tracing::warn!("a thread {name} cannot be started, there is one less: {error}");
+                unstaff();
+            }
+        }
+    }
+    threads
+}
+
+/// Where there are several disks: as many threads flush and make small compactions as get more done together.
+fn adapt_staff(server: &Arc<RegionServer>) {
+    if !server.env.volume.has_several_places() {
+        return;
+    }
+    let (maintenance, memory, now_us) = (&server.maintenance, &server.env.memory, server.env.clock.monotonic_us());
+    let waits = maintenance.flushes.len() > 0;
+    let flushers = maintenance.flushers.lock().look(waits, memory.flush_drain.per_second(now_us), now_us);
+    let waits = maintenance.small_compactions.len() > 0;
+    let compactors = maintenance.compactors.lock().look(waits, memory.compaction_drain.per_second(now_us), now_us);
+    let mut started = flushers.map(|wanted| staff_flushers(server, wanted)).unwrap_or_default();
+    started.extend(compactors.map(|wanted| staff_compactors(server, wanted)).unwrap_or_default());
+    if flushers.is_some() || compactors.is_some() {
+        tracing::debug!(?flushers, ?compactors, "threads that flush and compact");
+        let mut threads = server.threads.lock();
+        threads.retain(|thread| !thread.is_finished());
+        threads.extend(started);
+    }
 }
 
 /// Starts the threads of a server.
@@ -318,6 +362,9 @@ fn chores(server: &Arc<RegionServer>) {
     while !server.stop.wait(Duration::from_millis(CHORE_PERIOD_MS)) {
         round += 1;
         run_chores(server, &mut logs, round.is_multiple_of(server.settings().survey_every_chores));
+        if round.is_multiple_of(STAFF_EVERY_CHORES) {
+            adapt_staff(server);
+        }
     }
 }
 

@@ -40,6 +40,7 @@ pub mod settings;
 mod slow_log;
 mod snapshot;
 mod space_quotas;
+mod staffing;
 mod status;
 mod stop_signal;
 mod traces;

@@ -180,7 +180,9 @@ impl RegionServer {
             close_all(&waiting);
         });
         close_all(&Mutex::new(meta));
-        for thread in std::mem::take(&mut *self.threads.lock()) {
+        // Not under the lock: the chores may be about to add some.
+        let threads = std::mem::take(&mut *self.threads.lock());
+        for thread in threads {
             if thread.join().is_err() {
                 tracing::error!("a background thread had panicked");
             }

@@ -2,10 +2,12 @@
 
 use crate::large_writes::FlushesEnded;
 use crate::server::SplitRequests;
+use crate::staffing::Staffing;
 use crate::work_queue::WorkQueue;
 use base::LogThrottle;
 use bytes::Bytes;
 use model::status::CompactionState;
+use parking_lot::Mutex;
 use region::{CompactionKind, FlushReason, Region, RegionError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -31,6 +33,9 @@ pub(crate) struct Maintenance {
     split_requests: SplitRequests,
     /// Splits that were asked for.
     requested_splits: AtomicU64,
+    /// How many threads flush, and make small compactions, where volumes are measured.
+    pub flushers: Mutex<Staffing>,
+    pub compactors: Mutex<Staffing>,
     /// Flushes that failed because the disk is full.
     pub full_flushes: LogThrottle,
 }
@@ -47,6 +52,8 @@ impl Maintenance {
             compactions_enabled: AtomicBool::new(compactions_enabled),
             split_requests,
             requested_splits: AtomicU64::new(0),
+            flushers: Mutex::default(),
+            compactors: Mutex::default(),
             full_flushes: LogThrottle::every_us(crate::background::REPEAT_MESSAGE_US),
         }
     }
