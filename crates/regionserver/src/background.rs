@@ -1,7 +1,7 @@
 //! Background work: threads that flush, compact, and once a second look after leases, the log and memory.
 
 use crate::idle_scanners;
-use crate::maintenance::{CompactionRequest, Maintenance};
+use crate::maintenance::CompactionRequest;
 use crate::operations::Compacted;
 use crate::server::RegionServer;
 use crate::{settings, slow_log};

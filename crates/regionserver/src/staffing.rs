@@ -60,11 +60,13 @@ impl Staffing {
                     self.rests_until_us = now_us + REST_US;
                 }
             }
-            (None, Some(done)) if waits_us >= WAITS_US && now_us >= self.rests_until_us => {
-                if self.now < (self.base * MOST_TIMES).min(MOST) {
-                    self.now += 1;
-                    self.trial = Some((done, now_us));
-                }
+            (None, Some(done))
+                if waits_us >= WAITS_US
+                    && now_us >= self.rests_until_us
+                    && self.now < (self.base * MOST_TIMES).min(MOST) =>
+            {
+                self.now += 1;
+                self.trial = Some((done, now_us));
             }
             (None, _) if idle_us >= IDLE_US && self.now > self.base => {
                 self.now -= 1;
