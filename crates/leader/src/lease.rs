@@ -45,7 +45,8 @@ impl Lease {
         let term_us = u64::try_from(lease_term(session_timeout).as_micros()).unwrap_or(u64::MAX);
         loop {
             let asked_us = self.until.clock().monotonic_us();
-            match nodes.value(path).await {
+            // A member of the ensemble that is cut off from its leader still shows the node after the session is over.
+            match nodes.latest_value(path).await {
                 Ok(Some(value)) if value == *own => {
                     self.until.extend(asked_us.saturating_add(term_us));
                     self.began.set();
@@ -62,6 +63,53 @@ impl Lease {
 mod tests {
     use super::*;
     use base::ManualClock;
+    use coordination::{Answer, Awaited, Claim, SessionOver};
+
+    /// An ensemble's member that is cut off from its leader: it shows what was, while another master has the node.
+    struct CutOff;
+
+    impl Coordinator for CutOff {
+        fn value<'a>(&'a self, _: &'a str) -> Answer<'a, Option<Bytes>> {
+            Box::pin(async { Ok(Some(Bytes::from_static(b"own"))) })
+        }
+
+        fn latest_value<'a>(&'a self, _: &'a str) -> Answer<'a, Option<Bytes>> {
+            Box::pin(async { Ok(Some(Bytes::from_static(b"another"))) })
+        }
+
+        fn value_other_than<'a>(&'a self, _: &'a str, _: Option<Bytes>) -> Answer<'a, Option<Bytes>> {
+            Box::pin(std::future::pending())
+        }
+
+        fn children<'a>(&'a self, _: &'a str) -> Answer<'a, Vec<String>> {
+            Box::pin(async { Ok(Vec::new()) })
+        }
+
+        fn children_other_than<'a>(&'a self, _: &'a str, _: Vec<String>) -> Answer<'a, Vec<String>> {
+            Box::pin(std::future::pending())
+        }
+
+        fn claim<'a>(&'a self, _: &'a str, _: &'a [u8]) -> Answer<'a, Claim> {
+            Box::pin(async { Ok(Claim::Ours) })
+        }
+
+        fn remove<'a>(&'a self, _: &'a str) -> Answer<'a, ()> {
+            Box::pin(async { Ok(()) })
+        }
+
+        fn over(&self) -> Awaited<'static, SessionOver> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    #[tokio::test]
+    async fn what_a_member_cut_off_from_its_leader_shows_extends_no_lease() {
+        let lease = Lease::new(Arc::new(ManualClock::new(0)));
+        let own = Bytes::from_static(b"own");
+        let why = lease.keep(&CutOff, "/hbase/master", &own, Duration::from_secs(10)).await;
+        assert!(why.contains("not this master's any more"), "{why}");
+        assert!(lease.check().is_err());
+    }
 
     #[test]
     fn a_master_that_stood_still_may_do_nothing() {
