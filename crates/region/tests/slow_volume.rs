@@ -128,7 +128,7 @@ fn writes_over_a_slow_volume_are_slowed_in_time_and_none_is_refused() {
         )
     };
     let told =
-        [("flood", &flood), ("twice", &twice), ("as much as it absorbs", &same)].map(|(n, s)| say(n, s)).join("\n");
+        [("flood", &flood), ("twice", &twice), ("0.8 of what it absorbs", &same)].map(|(n, s)| say(n, s)).join("\n");
     println!("absorbs {:.1} MiB a second\n{told}", mib(absorbs));
     assert_eq!([&flood, &twice, &same].map(|seen| seen.refused.load(Relaxed)), [0; 3], "{told}");
     assert!(twice.quantile(0.999) < Duration::from_secs(1), "{told}");
