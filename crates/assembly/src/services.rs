@@ -3,9 +3,9 @@
 
 use base::{Clock, Ledger};
 use model::ServerName;
-use proto::methods::{MethodInfo, Service};
+use proto::methods::Service;
 use regionserver::RegionService;
-use rpc::{Call, Exception, Handler, Local, Outcome};
+use rpc::{AnsweredCall, Call, Exception, Handler, Local, Outcome};
 use std::sync::{Arc, OnceLock};
 
 /// What the two ports share.
@@ -41,9 +41,9 @@ impl Services {
         }
     }
 
-    fn on_answered_at_once(&self, method: &'static MethodInfo, took_us: u64) {
+    fn on_answered_at_once(&self, call: &AnsweredCall<'_>) {
         if let Some(service) = self.region.get() {
-            service.on_answered_at_once(method, took_us);
+            service.on_answered_at_once(call);
         }
     }
 
@@ -80,8 +80,8 @@ impl Handler for RegionServerPort {
         self.0.on_batch_end();
     }
 
-    fn on_answered_at_once(&self, method: &'static MethodInfo, took_us: u64) {
-        self.0.on_answered_at_once(method, took_us);
+    fn on_answered_at_once(&self, call: &AnsweredCall<'_>) {
+        self.0.on_answered_at_once(call);
     }
 
     fn cluster_id(&self) -> Option<String> {
@@ -102,8 +102,8 @@ impl Handler for MasterPort {
         self.0.on_batch_end();
     }
 
-    fn on_answered_at_once(&self, method: &'static MethodInfo, took_us: u64) {
-        self.0.on_answered_at_once(method, took_us);
+    fn on_answered_at_once(&self, call: &AnsweredCall<'_>) {
+        self.0.on_answered_at_once(call);
     }
 
     fn cluster_id(&self) -> Option<String> {

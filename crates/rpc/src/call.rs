@@ -15,7 +15,7 @@ use proto::methods::{MethodInfo, Service};
 use proto::pb;
 
 use crate::cell_block::CellBlockError;
-use crate::observer::{AnsweredCall, CallObserver, CallReads, Watched};
+use crate::observer::{AnsweredCall, CallObserver, CallReads, KeptCall};
 use crate::server::Inbox;
 use crate::{CellCodec, Compressor, Direct, Exception, Kind, Responder};
 use trace::CallTrace;
@@ -124,8 +124,6 @@ pub struct Call {
     /// Where it is traced.
     pub(crate) trace: Option<Arc<CallTrace>>,
     pub(crate) in_batch: bool,
-    /// Whether the connection's observer is told of the answer.
-    pub(crate) is_watched: bool,
 }
 
 impl Call {
@@ -136,7 +134,10 @@ impl Call {
         param: Bytes,
         received_at_us: u64,
     ) -> (Call, Direct) {
-        let (direct, inbox) = Direct::new();
+        let attributes = Vec::new();
+        let kept =
+            KeptCall { method, param: param.clone(), conn: conn.clone(), attributes, reads: CallReads::default() };
+        let (direct, inbox) = Direct::new(kept);
         let call = Call {
             id: 1,
             service: conn.service,
@@ -154,7 +155,6 @@ impl Call {
             inbox,
             trace: None,
             in_batch: false,
-            is_watched: false,
         };
         (call, direct)
     }
@@ -172,7 +172,7 @@ impl Call {
     /// Takes it on to answer this call later, from any thread; the handler then returns [`Outcome::Deferred`]. At most once.
     pub fn responder(&self) -> Responder {
         let mut responder = self.inbox.responder(self.id, self.received_at_us, self.held_bytes);
-        responder.watched = self.is_watched.then(|| self.answered_call());
+        responder.watched = self.inbox.is_observed().then(|| self.kept());
         responder.trace = self.trace.clone();
         responder
     }
@@ -182,21 +182,17 @@ impl Call {
         self.trace.as_ref()
     }
 
-    /// Has an observer told of the reply where that is deferred; of any other the one who gets the outcome is to tell it. The first call of
-    /// a connection says who observes them all.
-    pub fn watch(&mut self, observer: impl FnOnce() -> Arc<dyn CallObserver>) -> Watched {
-        self.is_watched = true;
+    /// Has an observer told of the reply where that is not given at once. The first call of a connection says who observes them all.
+    pub fn observe(&self, observer: impl FnOnce() -> Arc<dyn CallObserver>) {
         self.inbox.observe(observer);
-        Watched { inbox: self.inbox.clone(), call: self.answered_call() }
     }
 
-    fn answered_call(&self) -> AnsweredCall {
-        AnsweredCall {
+    fn kept(&self) -> KeptCall {
+        KeptCall {
             method: self.method,
             param: self.param.clone(),
             conn: self.conn.clone(),
             attributes: self.attributes.clone(),
-            received_at_us: self.received_at_us,
             reads: CallReads::default(),
         }
     }
@@ -374,19 +370,21 @@ pub struct Reply {
     pub cells: Bytes,
     /// Whether any of the cells may have tags, so that they are looked for where the codec drops them.
     pub may_have_tags: bool,
+    /// What its call has read, for whoever is told of the answer.
+    pub reads: CallReads,
 }
 
 impl Reply {
     /// An answer without cells.
     pub fn new(message: &impl prost::Message) -> Self {
-        Self { message: Bytes::from(message.encode_to_vec()), cells: Bytes::new(), may_have_tags: false }
+        Self { message: Bytes::from(message.encode_to_vec()), ..Self::default() }
     }
 
     /// An answer with cells. The buffer is not copied.
     pub fn with_cells(message: &impl prost::Message, cells: CellBuffer) -> Self {
         let may_have_tags = cells.has_tags();
         let cells = Bytes::from(cells.into_bytes());
-        Self { message: Bytes::from(message.encode_to_vec()), cells, may_have_tags }
+        Self { message: Bytes::from(message.encode_to_vec()), cells, may_have_tags, ..Self::default() }
     }
 }
 
@@ -450,9 +448,9 @@ pub trait Handler: Send + Sync + 'static {
     /// what these calls have in common (a group of log entries) is to be done now. Must not block for long.
     fn on_batch_end(&self) {}
 
-    /// A call to `method` was answered at once, after `took_us` microseconds. Called for each of them, so it must cost next to nothing.
-    fn on_answered_at_once(&self, method: &'static MethodInfo, took_us: u64) {
-        let _ = (method, took_us);
+    /// A call was answered at once. Called for each of them, so it must cost next to nothing.
+    fn on_answered_at_once(&self, call: &AnsweredCall<'_>) {
+        let _ = call;
     }
 
     /// The cluster's id, for clients that ask before they log in; `None` while it is not known.

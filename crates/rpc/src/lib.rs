@@ -36,6 +36,6 @@ pub use call::{
 pub use cell_block::{CellCodec, Compressor};
 pub use dial::{Dialed, Dialer, Network};
 pub use exception::{Exception, Kind};
-pub use observer::{AnsweredCall, CallObserver, CallReads, Watched};
+pub use observer::{AnsweredCall, CallObserver, CallReads};
 pub use server::{Counters, Direct, Limits, LimitsHandle, Responder, Server, answer_together, capped_ledger};
 pub use server::{Local, LocalCall, LocalConnection, LocalRequest};

@@ -1,16 +1,16 @@
-//! Whoever is told of calls when they are answered: of what was asked, when it was begun, and how it ended.
+//! Whoever is told of calls when they are answered: of what was asked, how long it took, and how much the answer is.
 
-use crate::server::Inbox;
 use crate::{CallResult, ConnInfo};
 use bytes::Bytes;
 use proto::methods::MethodInfo;
 use proto::pb;
 use std::sync::Arc;
 
-/// Told of calls that were answered. Called on whichever thread answers; must not block.
+/// Told of the calls of a connection that are answered later than at once; of the others [`crate::Handler::on_answered_at_once`] is. Called on
+/// whichever thread answers; must not block.
 pub trait CallObserver: Send + Sync + std::fmt::Debug + 'static {
-    /// The call was begun at `begun_at_us`, on [`base::Clock::monotonic_us`], and ended so just now.
-    fn answered(&self, call: &AnsweredCall, begun_at_us: u64, result: &CallResult);
+    /// The call ended so just now.
+    fn answered(&self, call: &AnsweredCall<'_>);
 }
 
 /// What a call has read of store files, as its handler says. Follows: `RpcCall#getBlockBytesScanned`, `RpcCall#getFsReadTime`.
@@ -22,35 +22,65 @@ pub struct CallReads {
     pub fs_read_us: u64,
 }
 
-/// What is kept of a call until it is answered. Its message is shared, not copied.
-#[derive(Debug, Clone)]
-pub struct AnsweredCall {
+impl std::ops::AddAssign for CallReads {
+    fn add_assign(&mut self, more: CallReads) {
+        self.block_bytes_scanned += more.block_bytes_scanned;
+        self.fs_read_us += more.fs_read_us;
+    }
+}
+
+/// A call that was answered. Costs nothing to make: everything is borrowed from where it is kept for other reasons.
+#[derive(Debug, Clone, Copy)]
+pub struct AnsweredCall<'a> {
     /// What was asked for.
     pub method: &'static MethodInfo,
     /// The encoded message.
-    pub param: Bytes,
+    pub param: &'a Bytes,
     /// The connection it came over.
-    pub conn: Arc<ConnInfo>,
+    pub conn: &'a ConnInfo,
     /// What the client attached to this call.
-    pub attributes: Vec<pb::NameBytesPair>,
-    /// When it came, on [`base::Clock::monotonic_us`].
-    pub received_at_us: u64,
+    pub attributes: &'a [pb::NameBytesPair],
+    /// How long it waited before it was begun.
+    pub queued_us: u64,
+    /// How long it took from then on.
+    pub processed_us: u64,
+    /// Bytes of the answer, message and cells; `None`: an exception.
+    pub response_bytes: Option<u64>,
     /// What it has read.
     pub reads: CallReads,
 }
 
-/// A call and who is told of its answer.
-#[derive(Debug, Clone)]
-pub struct Watched {
-    /// Has the observer: shared by the calls of one connection alone, so that counting its owners costs no cache line that all threads write to.
-    pub(crate) inbox: Arc<Inbox>,
-    pub(crate) call: AnsweredCall,
+/// Bytes of an answer; `None` for an exception.
+pub(crate) fn response_bytes(result: &CallResult) -> Option<u64> {
+    result.as_ref().ok().map(|reply| (reply.message.len() + reply.cells.len()) as u64)
 }
 
-impl Watched {
-    /// Tells of the answer to a call that was begun when it came, and of what it has read.
-    pub fn answered(mut self, reads: CallReads, result: &CallResult) {
-        self.call.reads = reads;
-        self.inbox.tell(&self.call, self.call.received_at_us, result);
+/// What is kept of a call that is answered later. Its message is shared, not copied.
+#[derive(Debug, Clone)]
+pub(crate) struct KeptCall {
+    pub method: &'static MethodInfo,
+    pub param: Bytes,
+    pub conn: Arc<ConnInfo>,
+    pub attributes: Vec<pb::NameBytesPair>,
+    pub reads: CallReads,
+}
+
+impl KeptCall {
+    /// It ended so, after so many microseconds of waiting and of work.
+    pub fn answered(&self, (queued_us, processed_us): (u64, u64), result: &CallResult) -> AnsweredCall<'_> {
+        let mut reads = self.reads;
+        if let Ok(reply) = result {
+            reads += reply.reads;
+        }
+        AnsweredCall {
+            method: self.method,
+            param: &self.param,
+            conn: &self.conn,
+            attributes: &self.attributes,
+            queued_us,
+            processed_us,
+            response_bytes: response_bytes(result),
+            reads,
+        }
     }
 }

@@ -106,7 +106,7 @@ fn read(region: &Region, get: &Get, has_codec: bool, mode: ReadMode<'_>) -> Resu
         let mut cells = CellBuffer::with_capacity(FORESEEN.0, FORESEEN.1);
         in_region(GET, region, || region.get_within(get, &mut cells, mode))?;
         let (message, may_have_tags) = (to_proto::get_response_with_count(cells.len()), cells.has_tags());
-        return Ok(Reply { message, cells: Bytes::from(cells.into_bytes()), may_have_tags });
+        return Ok(Reply { message, cells: Bytes::from(cells.into_bytes()), may_have_tags, ..Reply::default() });
     }
     let (result, cells) = read_result(region, get, has_codec, mode)?;
     let response = pb::GetResponse { result: Some(result) };

@@ -19,12 +19,12 @@ use crate::server::RegionServer;
 use crate::users::CountedReads;
 use bytes::Bytes;
 use convert::from_proto;
-use proto::methods::{Method, MethodInfo, Service};
+use proto::methods::{Method, Service};
 use proto::{Message, pb};
 use region::Region;
 use rpc::exception::{Exception, Kind};
 use rpc::service::{self, AdminService, ClientService, Response};
-use rpc::{Call, Outcome};
+use rpc::{AnsweredCall, Call, CallObserver, CallReads, CallResult, Outcome};
 use std::sync::Arc;
 
 /// ClientService and AdminService of one region server.
@@ -53,18 +53,22 @@ impl RegionService {
         self.server.logs().into_iter().for_each(|log| log.write_pending());
     }
 
-    /// A call to `method` was answered on the network thread, after `took_us` microseconds. Other methods than Get are timed where they are
-    /// carried out.
-    pub fn on_answered_at_once(&self, method: &'static MethodInfo, took_us: u64) {
-        if method.method == Method::ClientGet {
-            self.server.operations.ended(Operation::Get, took_us);
+    /// A call was answered on the network thread. Other methods than Get are timed where they are carried out; calls of services that are not the
+    /// region server's are none of its business.
+    pub fn on_answered_at_once(&self, call: &AnsweredCall<'_>) {
+        if !matches!(call.method.service, Service::Client | Service::Admin) {
+            return;
         }
+        if call.method.method == Method::ClientGet {
+            self.server.operations.ended(Operation::Get, call.processed_us);
+        }
+        self.server.slow_log.answered(call);
     }
 
     /// Answers a call to ClientService or AdminService; methods of other services are unsupported.
-    pub fn call(&self, mut call: Call) -> Outcome {
+    pub fn call(&self, call: Call) -> Outcome {
         self.server.counts.count(call.method.method);
-        let watched = call.watch(|| self.server.slow_log.clone());
+        call.observe(|| self.server.slow_log.clone());
         let load = self.server.users.load_of(&call).cloned();
         let reads = CountedReads::begin(load.as_ref());
         let outcome = match call.method.service {
@@ -76,18 +80,12 @@ impl RegionService {
             Service::Admin => AdminService::dispatch(self, call),
             _ => Exception::unsupported(call.method).into(),
         };
+        // Whoever is told of the answer is told of these.
         let reads = reads.end();
         match outcome {
-            Outcome::Ready(result) => {
-                watched.answered(reads, &result);
-                Outcome::Ready(result)
-            }
-            Outcome::Future(future) => Outcome::later(async move {
-                let result = future.await;
-                watched.answered(reads, &result);
-                result
-            }),
-            // Whoever answers tells.
+            Outcome::Ready(result) => Outcome::Ready(with_reads(result, reads)),
+            Outcome::Future(future) if reads == CallReads::default() => Outcome::Future(future),
+            Outcome::Future(future) => Outcome::later(async move { with_reads(future.await, reads) }),
             Outcome::Deferred => Outcome::Deferred,
         }
     }
@@ -139,6 +137,13 @@ pub(crate) fn find_region(server: &RegionServer, specifier: &pb::RegionSpecifier
         return Err(Exception::region_opening(&format!("{shown} on {}", server.name)));
     }
     Err(Exception::new(Kind::NotServingRegion, format!("{shown} is not online on {}", server.name)))
+}
+
+fn with_reads(mut result: CallResult, reads: CallReads) -> CallResult {
+    if let Ok(reply) = &mut result {
+        reply.reads += reads;
+    }
+    result
 }
 
 fn required<T>(field: Option<T>, message: &str, name: &str) -> Result<T, Exception> {

@@ -29,7 +29,7 @@ fn class_name(method: &MethodInfo) -> String {
 }
 
 /// What the slow log keeps of a request. One that cannot be read is described by its class.
-pub(super) fn describe(call: &AnsweredCall) -> Described {
+pub(super) fn describe(call: &AnsweredCall<'_>) -> Described {
     let described = match call.method.method {
         Method::ClientScan => decoded(call).map(scan),
         Method::ClientGet => decoded(call).map(|request: pb::GetRequest| on_row(&request.region, &request.get.row)),
@@ -45,7 +45,7 @@ pub(super) fn describe(call: &AnsweredCall) -> Described {
 }
 
 /// The same as the server's log has it.
-pub(super) fn short_text(call: &AnsweredCall) -> String {
+pub(super) fn short_text(call: &AnsweredCall<'_>) -> String {
     match call.method.method {
         Method::ClientMulti => {
             let Some(request) = decoded::<pb::MultiRequest>(call) else { return class_name(call.method) };
@@ -65,7 +65,7 @@ pub(super) fn short_text(call: &AnsweredCall) -> String {
     }
 }
 
-fn decoded<M: Message + Default>(call: &AnsweredCall) -> Option<M> {
+fn decoded<M: Message + Default>(call: &AnsweredCall<'_>) -> Option<M> {
     M::decode(call.param.clone()).ok()
 }
 

@@ -1,10 +1,9 @@
 //! The slow log: calls that took long or were answered with much. Each is told of in the server's log, and the newest are kept for whoever
 //! asks, in a ring of bounded length and bounded entries.
 //!
-//! Always true: a call that is neither costs a clone of its message's handle, one reading of the clock and two comparisons.
+//! Always true: a call that is neither costs two comparisons.
 //!
-//! Not here: what a call reads after its first step is not counted where it is carried out in several, as writes are that wait; a call answered by
-//! a task counts as processed from its beginning. Follows: `RpcServer#logResponse`, `SlowLogQueueService`, `LogHandlerUtils`.
+//! Not here: what a write that waits reads after its first step is not counted; a call answered by a task counts as processed from its beginning. Follows: `RpcServer#logResponse`, `SlowLogQueueService`, `LogHandlerUtils`.
 
 mod describe;
 mod table;
@@ -15,7 +14,7 @@ use base::{Clock, Config};
 use parking_lot::Mutex;
 use proto::pb;
 use proto::pb::slow_log_payload::Type;
-use rpc::{AnsweredCall, CallObserver, CallResult};
+use rpc::{AnsweredCall, CallObserver};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -142,7 +141,13 @@ impl SlowLog {
         queue.drain(..count).collect()
     }
 
-    fn entry(&self, call: &AnsweredCall, of_type: Type, processing_ms: i64, response_bytes: i64) -> pb::SlowLogPayload {
+    fn entry(
+        &self,
+        call: &AnsweredCall<'_>,
+        of_type: Type,
+        processing_ms: i64,
+        response_bytes: i64,
+    ) -> pb::SlowLogPayload {
         let mut described = describe::describe(call);
         truncate(&mut described.param, MOST_PARAM_CHARS);
         pb::SlowLogPayload {
@@ -164,17 +169,17 @@ impl SlowLog {
             block_bytes_scanned: Some(call.reads.block_bytes_scanned as i64),
             scan: described.scan.filter(|_| self.keeps_scans),
             connection_attribute: call.conn.attributes.clone(),
-            request_attribute: call.attributes.clone(),
+            request_attribute: call.attributes.to_vec(),
             fs_read_time: Some(as_ms(call.reads.fs_read_us)),
         }
     }
 }
 
 impl CallObserver for SlowLog {
-    fn answered(&self, call: &AnsweredCall, begun_at_us: u64, result: &CallResult) {
-        let Ok(reply) = result else { return };
-        let processing_ms = as_ms(self.clock.monotonic_us().saturating_sub(begun_at_us));
-        let response_bytes = i64::try_from(reply.message.len() + reply.cells.len()).unwrap_or(i64::MAX);
+    fn answered(&self, call: &AnsweredCall<'_>) {
+        let Some(response_bytes) = call.response_bytes else { return };
+        let response_bytes = i64::try_from(response_bytes).unwrap_or(i64::MAX);
+        let processing_ms = as_ms(call.processed_us);
         let is_scan = call.method.method == proto::methods::Method::ClientScan;
         let (time, size) = match is_scan {
             true => (&self.limits.scan_time_ms, &self.limits.scan_size_bytes),
@@ -191,8 +196,7 @@ impl CallObserver for SlowLog {
             (true, true) => Type::All,
         };
         let mut entry = self.entry(call, of_type, processing_ms, response_bytes);
-        let queued_ms = as_ms(begun_at_us.saturating_sub(call.received_at_us));
-        entry.queue_time = i32::try_from(queued_ms).unwrap_or(i32::MAX);
+        entry.queue_time = i32::try_from(as_ms(call.queued_us)).unwrap_or(i32::MAX);
         log(call, &entry);
         self.keep(entry);
     }
@@ -212,7 +216,7 @@ fn as_ms(us: u64) -> i64 {
 }
 
 /// `(responseTooSlow): {...}`, with HBase's fields.
-fn log(call: &AnsweredCall, entry: &pb::SlowLogPayload) {
+fn log(call: &AnsweredCall<'_>, entry: &pb::SlowLogPayload) {
     let tag = match entry.r#type() {
         Type::All => "TooLarge & TooSlow",
         Type::SlowLog => "TooSlow",
@@ -221,7 +225,7 @@ fn log(call: &AnsweredCall, entry: &pb::SlowLogPayload) {
     tracing::warn!("(response{tag}): {}", json(call, entry));
 }
 
-fn json(call: &AnsweredCall, entry: &pb::SlowLogPayload) -> String {
+fn json(call: &AnsweredCall<'_>, entry: &pb::SlowLogPayload) -> String {
     let mut param = describe::short_text(call);
     truncate(&mut param, MOST_LOGGED_CHARS);
     let mut line = format!(
@@ -305,9 +309,36 @@ mod tests {
     use proto::Message;
     use proto::methods::Method;
     use proto::pb::slow_log_response_request::{FilterByOperator, LogType};
-    use rpc::{CallReads, ConnInfo, Reply};
+    use rpc::{CallReads, ConnInfo};
 
-    fn call(user: &str) -> AnsweredCall {
+    /// A call that may be told of.
+    struct Asked {
+        method: &'static proto::methods::MethodInfo,
+        param: Bytes,
+        conn: ConnInfo,
+    }
+
+    impl Asked {
+        fn answered(&self, (queued_ms, processed_ms): (u64, u64), response_bytes: Option<u64>) -> AnsweredCall<'_> {
+            AnsweredCall {
+                method: self.method,
+                param: &self.param,
+                conn: &self.conn,
+                attributes: &[],
+                queued_us: queued_ms * 1000,
+                processed_us: processed_ms * 1000,
+                response_bytes,
+                reads: CallReads { block_bytes_scanned: 65_536, fs_read_us: 7_900 },
+            }
+        }
+    }
+
+    /// The call of `asked` took so long, and was answered with so many bytes.
+    fn tell(log: &SlowLog, asked: &Asked, processed_ms: u64, response_bytes: u64) {
+        log.answered(&asked.answered((0, processed_ms), Some(response_bytes)));
+    }
+
+    fn call(user: &str) -> Asked {
         let get = pb::GetRequest {
             region: pb::RegionSpecifier {
                 r#type: pb::region_specifier::RegionSpecifierType::RegionName as i32,
@@ -327,14 +358,7 @@ mod tests {
             attributes: Vec::new(),
             load: std::sync::OnceLock::new(),
         };
-        AnsweredCall {
-            method: info,
-            param: Bytes::from(get.encode_to_vec()),
-            conn: Arc::new(conn),
-            attributes: Vec::new(),
-            received_at_us: 0,
-            reads: CallReads { block_bytes_scanned: 65_536, fs_read_us: 7_900 },
-        }
+        Asked { method: info, param: Bytes::from(get.encode_to_vec()), conn }
     }
 
     fn slow_log(settings: &[(&str, &str)]) -> (Arc<SlowLog>, Arc<ManualClock>) {
@@ -342,10 +366,6 @@ mod tests {
         settings.iter().for_each(|(key, value)| config.set(*key, *value));
         let clock = Arc::new(ManualClock::new(1_000_000));
         (SlowLog::new(&config, clock.clone()), clock)
-    }
-
-    fn reply(bytes: usize) -> CallResult {
-        Ok(Reply { message: Bytes::from(vec![0; bytes]), ..Reply::default() })
     }
 
     fn asked(log_type: LogType) -> pb::SlowLogResponseRequest {
@@ -359,11 +379,11 @@ mod tests {
         let limits = [KEPT, ("hbase.ipc.warn.response.time", "100"), ("hbase.ipc.warn.response.size", "1000")];
         let (log, clock) = slow_log(&limits);
         clock.advance_ms(101);
-        log.answered(&call("quick"), 2_000, &reply(1000));
+        tell(&log, &call("quick"), 99, 1000);
         assert_eq!(log.entries(&asked(LogType::SlowLog)), [], "neither slow nor large");
-        log.answered(&call("slow"), 0, &reply(10));
-        log.answered(&call("large"), 101_000, &reply(1001));
-        log.answered(&call("both"), 0, &reply(1001));
+        tell(&log, &call("slow"), 101, 10);
+        log.answered(&call("large").answered((101, 0), Some(1001)));
+        tell(&log, &call("both"), 101, 1001);
         let users = |log_type| -> Vec<String> {
             log.entries(&asked(log_type)).into_iter().map(|entry| entry.user_name).collect()
         };
@@ -389,14 +409,14 @@ mod tests {
             ("hbase.regionserver.slowlog.ringbuffer.size", "2"),
         ]);
         clock.advance_ms(5);
-        ["a", "b", "c"].iter().for_each(|user| log.answered(&call(user), 0, &reply(1)));
+        ["a", "b", "c"].iter().for_each(|user| tell(&log, &call(user), 5, 1));
         let users: Vec<_> = log.entries(&asked(LogType::SlowLog)).into_iter().map(|entry| entry.user_name).collect();
         assert_eq!(users, ["c", "b"]);
-        log.answered(&call("failed"), 0, &Err(rpc::Exception::io("no")));
+        log.answered(&call("failed").answered((0, 5), None));
         assert_eq!(log.entries(&asked(LogType::SlowLog)).len(), 2, "what failed is not told of");
         let (log, clock) = slow_log(&[("hbase.ipc.warn.response.time", "0")]);
         clock.advance_ms(5);
-        log.answered(&call("a"), 0, &reply(1));
+        tell(&log, &call("a"), 60_000, 1);
         assert!(log.entries(&asked(LogType::SlowLog)).is_empty() && !log.clear());
     }
 
@@ -407,7 +427,7 @@ mod tests {
             ("hbase.regionserver.slowlog.systable.enabled", "hbase.regionserver.slowlog.systable.queue.size");
         let (log, clock) = slow_log(&[KEPT, slow, (table, "true"), (few, "2")]);
         clock.advance_ms(5);
-        ["a", "b", "c"].iter().for_each(|user| log.answered(&call(user), 0, &reply(1)));
+        ["a", "b", "c"].iter().for_each(|user| tell(&log, &call(user), 5, 1));
         let own = pb::SlowLogPayload { region_name: Some("hbase:slowlog,,1.abc.".into()), ..Default::default() };
         log.keep(own);
         assert_eq!(log.entries(&asked(LogType::SlowLog)).len(), 4, "the ring has all");
@@ -415,7 +435,7 @@ mod tests {
         assert_eq!((taken(), taken(), taken()), (vec!["b".to_owned()], vec!["c".to_owned()], vec![]));
         let (log, clock) = slow_log(&[slow, (table, "true")]);
         clock.advance_ms(5);
-        log.answered(&call("a"), 0, &reply(1));
+        tell(&log, &call("a"), 60_000, 1);
         assert!(log.take_for_table(1).is_empty(), "as in HBase, the table has what the ring has");
     }
 
@@ -423,17 +443,17 @@ mod tests {
     fn limits_follow_the_configuration_and_scans_may_have_their_own() {
         let (log, clock) = slow_log(&[KEPT, ("hbase.ipc.warn.response.time", "-1")]);
         clock.advance_ms(60_000);
-        log.answered(&call("a"), 0, &reply(1));
+        tell(&log, &call("a"), 60_000, 1);
         assert_eq!(log.entries(&asked(LogType::SlowLog)), [], "-1 is never");
         let mut config = Config::default();
         config.set("hbase.ipc.warn.response.time.scan", "5");
         config.set(KEPT.0, KEPT.1);
         log.update_configuration(&config);
-        log.answered(&call("slow"), 0, &reply(1));
+        tell(&log, &call("slow"), 60_000, 1);
         let mut scan = call("scan");
         (scan.method, scan.param) = (Method::ClientScan.info(), Bytes::new());
-        log.answered(&scan, 59_990_000, &reply(1));
-        log.answered(&call("quick"), 59_990_000, &reply(1));
+        tell(&log, &scan, 10, 1);
+        tell(&log, &call("quick"), 10, 1);
         let users: Vec<_> = log.entries(&asked(LogType::SlowLog)).into_iter().map(|entry| entry.user_name).collect();
         assert_eq!(users, ["scan", "slow"]);
     }
@@ -448,8 +468,8 @@ mod tests {
         for (key, value) in [("hbase.ipc.warn.response.size", "100"), ("hbase.ipc.warn.response.size.scan", "1000")] {
             config.set(key, value);
             log.update_configuration(&config);
-            log.answered(&call("get"), 0, &reply(500));
-            log.answered(&scan, 0, &reply(500));
+            tell(&log, &call("get"), 0, 500);
+            tell(&log, &scan, 0, 500);
         }
         let users: Vec<_> = log.entries(&asked(LogType::LargeLog)).into_iter().map(|entry| entry.user_name).collect();
         assert_eq!(users, ["get", "scan", "get"]);
@@ -464,7 +484,7 @@ mod tests {
             config.set("hbase.ipc.warn.response.time", "5");
             config.set(settings::SLOW_LOG_BUFFER.key, keeps);
             log.update_configuration(&config);
-            log.answered(&call(user), 0, &reply(1));
+            tell(&log, &call(user), 60_000, 1);
         }
         let users: Vec<_> = log.entries(&asked(LogType::SlowLog)).into_iter().map(|entry| entry.user_name).collect();
         assert_eq!(users, ["third", "first"]);
@@ -501,6 +521,7 @@ mod tests {
         let (log, _) = slow_log(&[]);
         let mut odd = call("bob");
         odd.param = Bytes::from_static(b"\xFF\xFF");
+        let odd = odd.answered((0, 7), Some(9));
         let line = json(&odd, &log.entry(&odd, Type::SlowLog, 7, 9));
         assert!(line.starts_with("{\"starttimems\":") && line.ends_with("}"), "{line}");
         assert!(line.contains("\"processingtimems\":7") && line.contains("\"responsesize\":9"), "{line}");

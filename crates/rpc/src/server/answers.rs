@@ -17,7 +17,7 @@ use base::{Clock, Holder, Ledger};
 use super::Counters;
 use super::output::Output;
 use crate::call::ConnInfo;
-use crate::observer::{AnsweredCall, CallObserver, CallReads};
+use crate::observer::{CallObserver, CallReads, KeptCall};
 use crate::transport::TransportWriter;
 use crate::{CallResult, Exception, Outcome};
 use trace::CallTrace;
@@ -158,11 +158,16 @@ impl Inbox {
         self.observer.get_or_init(observer);
     }
 
-    /// Tells of the answer to a call that was begun at `begun_at_us`.
-    pub(crate) fn tell(&self, call: &AnsweredCall, begun_at_us: u64, result: &CallResult) {
+    /// Tells whoever observes these calls that one ended so, after so many microseconds of waiting and of work.
+    fn tell(&self, call: &KeptCall, times_us: (u64, u64), result: &CallResult) {
         if let Some(observer) = self.observer.get() {
-            observer.answered(call, begun_at_us, result);
+            observer.answered(&call.answered(times_us, result));
         }
+    }
+
+    /// Whether somebody is told of answers.
+    pub(crate) fn is_observed(&self) -> bool {
+        self.observer.get().is_some()
     }
 
     /// The right, and the duty, to answer call `id`.
@@ -389,28 +394,37 @@ impl Inbox {
     }
 }
 
-/// The caller's end of a [`Call`](crate::Call) that came over no connection (`Call::direct`).
+/// The caller's end of a [`Call`](crate::Call) that came over no connection (`Call::direct`). It has no clock: whoever is told of the answer is
+/// told that it took no time.
 #[derive(Debug)]
-pub struct Direct(Arc<Inbox>);
+pub struct Direct {
+    inbox: Arc<Inbox>,
+    asked: KeptCall,
+}
 
 impl Direct {
-    pub(crate) fn new() -> (Direct, Arc<Inbox>) {
+    pub(crate) fn new(asked: KeptCall) -> (Direct, Arc<Inbox>) {
         let inbox = Inbox::new(Arc::default(), None, super::capped_ledger(u64::MAX), usize::MAX);
-        (Direct(inbox.clone()), inbox)
+        (Direct { inbox: inbox.clone(), asked }, inbox)
     }
 
     /// The answer, once there is one, to the call for which the handler returned `outcome`.
     pub async fn answer(self, outcome: Outcome) -> CallResult {
-        match outcome {
+        let result = match outcome {
             Outcome::Ready(result) => result,
             Outcome::Future(later) => later.await,
             Outcome::Deferred => {
-                std::future::poll_fn(|cx| self.0.poll_any(cx)).await;
+                std::future::poll_fn(|cx| self.inbox.poll_any(cx)).await;
                 let mut answers = Vec::new();
-                self.0.take(&mut answers);
-                answers.pop().map_or_else(|| Err(Exception::io("no answer to a deferred call")), |(_, result)| result)
+                self.inbox.take(&mut answers);
+                // Its responder has told.
+                return answers
+                    .pop()
+                    .map_or_else(|| Err(Exception::io("no answer to a deferred call")), |(_, result)| result);
             }
-        }
+        };
+        self.inbox.tell(&self.asked, (0, 0), &result);
+        result
     }
 }
 
@@ -431,7 +445,7 @@ pub struct Responder {
     begun_at_us: u64,
     size_bytes: usize,
     /// Whoever is told of the answer.
-    pub(crate) watched: Option<AnsweredCall>,
+    pub(crate) watched: Option<KeptCall>,
     /// Where the call is traced.
     pub(crate) trace: Option<Arc<CallTrace>>,
 }
@@ -454,25 +468,26 @@ impl Responder {
         }
     }
 
-    /// What the call has read, for whoever is told of its answer.
+    /// What a step of the call has read, for whoever is told of its answer.
     pub fn has_read(&mut self, reads: CallReads) {
         if let Some(watched) = &mut self.watched {
-            watched.reads = reads;
+            watched.reads += reads;
         }
     }
 
     fn give(&mut self, result: CallResult) {
         if let Some(inbox) = self.inbox.take() {
-            if let Some(watched) = self.watched.take() {
-                inbox.tell(&watched, self.begun_at_us, &result);
-            }
             if let Some(trace) = self.trace.take() {
                 end(&trace, self.begun_at_us, &result);
             }
+            let mut times_us = (0, 0);
             if let Some(clock) = &inbox.clock {
                 let queued_us = self.begun_at_us.saturating_sub(self.received_at_us);
-                let processed_us = clock.monotonic_us().saturating_sub(self.begun_at_us);
-                inbox.counters.times.answered_later(queued_us, processed_us);
+                times_us = (queued_us, clock.monotonic_us().saturating_sub(self.begun_at_us));
+                inbox.counters.times.answered_later(times_us.0, times_us.1);
+            }
+            if let Some(watched) = self.watched.take() {
+                inbox.tell(&watched, times_us, &result);
             }
             if !(base::inject!("rpc.request.kept-for-who-left") && inbox.is_abandoned()) {
                 inbox.ledger.take(Holder::Requests, self.size_bytes as u64);

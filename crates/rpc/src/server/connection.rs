@@ -359,8 +359,8 @@ impl Connection {
                     let now_us = self.shared.clock.monotonic_us();
                     let held_us = now_us.saturating_sub(received_at_us);
                     self.shared.counters.times.held(held_us, at_once.is_some());
-                    if let Some(method) = at_once {
-                        self.shared.handler.on_answered_at_once(method, held_us);
+                    if let Some(at_once) = at_once {
+                        self.shared.handler.on_answered_at_once(&at_once.as_call(&self.conn, held_us));
                     }
                     ended_at_us = Some(now_us);
                 }

@@ -22,6 +22,7 @@ use super::answers::Inbox;
 use super::connection::{CatchPanic, admit, panicked};
 use super::estimate;
 use crate::call::{Call, CallResult, ConnInfo, IncomingCells, Outcome, Reply};
+use crate::observer::{CallReads, KeptCall};
 use crate::{CellCodec, Exception, Handler, Kind};
 
 /// Numbers of local connections, far from those that a [`crate::Server`] gives: fair turns are taken by number.
@@ -130,9 +131,15 @@ impl LocalConnection {
             inbox: inbox.clone(),
             trace: None,
             in_batch: false,
-            is_watched: false,
         };
         let method = call.method;
+        let asked = KeptCall {
+            method,
+            param: call.param.clone(),
+            conn: call.conn.clone(),
+            attributes: call.attributes.clone(),
+            reads: CallReads::default(),
+        };
         let outcome = catch_unwind(AssertUnwindSafe(|| handler.call(call)))
             .unwrap_or_else(|panic| Err(panicked(method.name, panic.as_ref())).into());
         if inbox.deferred() > 0 {
@@ -141,11 +148,13 @@ impl LocalConnection {
         }
         let ready = match outcome {
             Outcome::Ready(result) => {
-                handler.on_answered_at_once(method, clock.monotonic_us().saturating_sub(received_at_us));
+                let took_us = clock.monotonic_us().saturating_sub(received_at_us);
+                handler.on_answered_at_once(&asked.answered((0, took_us), &result));
                 Some(result)
             }
             Outcome::Future(later) => {
-                let responder = inbox.responder(0, received_at_us, held_bytes);
+                let mut responder = inbox.responder(0, received_at_us, held_bytes);
+                responder.watched = inbox.is_observed().then_some(asked);
                 tokio::spawn(async move { responder.answer(CatchPanic(later).await) });
                 None
             }

@@ -73,6 +73,7 @@ impl Handler for Toy {
                 message: Bytes::new(),
                 cells: cells.bytes().clone(),
                 may_have_tags: true,
+                ..Reply::default()
             })),
             Method::ClientScan => match call.decode::<pb::ScanRequest>() {
                 Ok(request) if request.close_scanner() => {

@@ -1,13 +1,13 @@
-//! What the slow log adds to a get that is neither slow nor large: what is kept of the call until it is answered, and the look at how long it took
-//! and how large the answer is. An operation is a get.
+//! What the slow log adds to a get that is neither slow nor large: its message's handle kept until it is answered, and the look at how long it
+//! took and how large the answer is. An operation is a get.
 
 use crate::Group;
 use crate::measure::{Done, Session, Size};
-use base::{Clock, Config, SystemClock};
+use base::{Config, SystemClock};
 use bytes::Bytes;
 use proto::methods::Method;
 use proto::{Message, pb};
-use rpc::{AnsweredCall, CallReads, CallResult, ConnInfo, Reply};
+use rpc::{AnsweredCall, CallReads, ConnInfo};
 use std::hint::black_box;
 use std::sync::{Arc, OnceLock};
 
@@ -16,7 +16,8 @@ pub const GROUP: Group = Group { names: &["slow_log.get"], needs_server: false, 
 /// Gets between two looks at whether time is over.
 const STEP: u64 = 1000;
 
-fn call(clock: &SystemClock) -> AnsweredCall {
+fn run(session: &mut Session<'_>) -> anyhow::Result<()> {
+    let slow_log = regionserver::slow_log(&Config::default(), Arc::new(SystemClock::default()));
     let get = pb::GetRequest {
         region: pb::RegionSpecifier {
             r#type: pb::region_specifier::RegionSpecifierType::RegionName as i32,
@@ -24,6 +25,7 @@ fn call(clock: &SystemClock) -> AnsweredCall {
         },
         get: pb::Get { row: Bytes::from_static(b"row"), ..pb::Get::default() },
     };
+    let param = Bytes::from(get.encode_to_vec());
     let method = Method::ClientGet.info();
     let conn = ConnInfo {
         id: 1,
@@ -36,21 +38,6 @@ fn call(clock: &SystemClock) -> AnsweredCall {
         attributes: Vec::new(),
         load: OnceLock::new(),
     };
-    AnsweredCall {
-        method,
-        param: Bytes::from(get.encode_to_vec()),
-        conn: Arc::new(conn),
-        attributes: Vec::new(),
-        received_at_us: clock.monotonic_us(),
-        reads: CallReads::default(),
-    }
-}
-
-fn run(session: &mut Session<'_>) -> anyhow::Result<()> {
-    let clock = Arc::new(SystemClock::default());
-    let slow_log = regionserver::slow_log(&Config::default(), clock.clone());
-    let call = call(&clock);
-    let result: CallResult = Ok(Reply { message: Bytes::from_static(&[0; 100]), ..Reply::default() });
     session.measure(
         "slow_log.get",
         Size::Timed { most: u64::MAX, step: STEP },
@@ -58,9 +45,19 @@ fn run(session: &mut Session<'_>) -> anyhow::Result<()> {
         |(), n| {
             for _ in 0..n {
                 // The call itself goes to whoever answers it.
-                let watched = black_box(call.clone());
-                // However long this is measured, it is never slow.
-                slow_log.answered(&watched, u64::MAX, &result);
+                let param = black_box(param.clone());
+                let (response_bytes, reads) = (Some(100), CallReads::default());
+                let call = AnsweredCall {
+                    method,
+                    param: &param,
+                    conn: &conn,
+                    attributes: &[],
+                    queued_us: 0,
+                    processed_us: 10,
+                    response_bytes,
+                    reads,
+                };
+                slow_log.answered(black_box(&call));
             }
             Ok(Done { ops: n, bytes: 0 })
         },

@@ -65,6 +65,7 @@ impl Handler for Echo {
             message: call.param.clone(),
             cells: cells.bytes().clone(),
             may_have_tags: true,
+            ..Reply::default()
         });
         match call.id % 3 {
             0 if call.has_codec() => Outcome::Ready(answer),

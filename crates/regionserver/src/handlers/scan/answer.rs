@@ -81,7 +81,7 @@ pub(super) fn reply(
     if call.has_codec() {
         let may_have_tags = out.has_tags();
         let cells = Bytes::from(out.into_bytes());
-        return Reply { message: Bytes::from(message_of(&response, pieces)), cells, may_have_tags };
+        return Reply { message: Bytes::from(message_of(&response, pieces)), cells, may_have_tags, ..Reply::default() };
     }
     response.partial_flag_per_result = pieces.iter().map(|piece| piece.partial).collect();
     let ends = pieces.iter().map(|piece| piece.first_cell + piece.cells);

@@ -18,19 +18,43 @@ use super::super::answers::end;
 use super::{Connection, MAX_HEAD_BYTES, count};
 use crate::call::{BoxFuture, Call, CallResult, ConnInfo, IncomingCells, Outcome, queue_is_full, unreadable};
 use crate::frame::{Body, FrameError, RequestHead, split_body, take_delimited};
+use crate::observer::{AnsweredCall, CallReads, KeptCall, response_bytes};
 use crate::server::estimate;
-use crate::{Exception, Kind};
+use crate::{Exception, Kind, Responder};
 
 /// Clients that say they wait less are taken to wait this long. `hbase.ipc.min.client.request.timeout`.
 const MIN_TIMEOUT_MS: u32 = 20;
 
+/// What was asked, kept while the handler has the call. The message is shared, not copied.
+struct Asked {
+    method: &'static MethodInfo,
+    param: Bytes,
+    attributes: Vec<pb::NameBytesPair>,
+}
+
+/// A request whose answer is in the output.
+pub(super) struct AnsweredAtOnce {
+    asked: Asked,
+    response_bytes: Option<u64>,
+    reads: CallReads,
+}
+
+impl AnsweredAtOnce {
+    /// For whoever is told of it; it took so long.
+    pub(super) fn as_call<'a>(&'a self, conn: &'a ConnInfo, processed_us: u64) -> AnsweredCall<'a> {
+        let Asked { method, param, attributes } = &self.asked;
+        let (response_bytes, reads) = (self.response_bytes, self.reads);
+        AnsweredCall { method, param, conn, attributes, queued_us: 0, processed_us, response_bytes, reads }
+    }
+}
+
 impl Connection {
-    /// Has the handler carry out a request. The method, if the answer is in the output now; `None` also where the request named none.
+    /// Has the handler carry out a request. What was asked, if the answer is in the output now; `None` also where the request named no method.
     pub(super) fn request(
         &mut self,
         mut frame: Bytes,
         received_at_us: u64,
-    ) -> Result<Option<&'static MethodInfo>, FrameError> {
+    ) -> Result<Option<AnsweredAtOnce>, FrameError> {
         let size_bytes = frame.len();
         self.shared.counters.calls.add(1);
         self.shared.counters.request_sizes.record(size_bytes as u64);
@@ -38,13 +62,13 @@ impl Connection {
         let id = head.call_id;
         let deferred = self.inbox.deferred();
         let mut held_bytes = size_bytes;
-        let mut method = None;
+        let mut asked = None;
         let mut trace = None;
         let outcome = match self.prepare(head, frame, size_bytes, received_at_us) {
             Ok(call) => {
                 held_bytes = call.held_bytes;
                 let called = call.method;
-                method = Some(called);
+                asked = Some(Asked { method: called, param: call.param.clone(), attributes: call.attributes.clone() });
                 trace.clone_from(&call.trace);
                 let _traced = trace::enter(trace.as_ref());
                 catch_unwind(AssertUnwindSafe(|| self.shared.handler.call(call)))
@@ -58,20 +82,22 @@ impl Connection {
             self.replies_pending = true;
             return Ok(None);
         }
-        match outcome {
-            Outcome::Ready(result) => {
-                if let Some(trace) = trace {
-                    end(&trace, received_at_us, &result);
-                }
-                self.put(id, result);
-            }
+        let result = match outcome {
+            Outcome::Ready(result) => result,
             Outcome::Future(later) => {
-                self.spawn(id, later, received_at_us, held_bytes, trace);
+                let responder = self.inbox.responder(id, received_at_us, held_bytes);
+                self.spawn(later, responder, asked, trace);
                 return Ok(None);
             }
-            Outcome::Deferred => self.put(id, Err(Exception::io("internal error: deferred without a responder"))),
+            Outcome::Deferred => Err(Exception::io("internal error: deferred without a responder")),
+        };
+        if let Some(trace) = trace {
+            end(&trace, received_at_us, &result);
         }
-        Ok(method)
+        let response_bytes = response_bytes(&result);
+        let reads = result.as_ref().map(|reply| reply.reads).unwrap_or_default();
+        self.put(id, result);
+        Ok(asked.map(|asked| AnsweredAtOnce { asked, response_bytes, reads }))
     }
 
     fn prepare(
@@ -127,7 +153,6 @@ impl Connection {
             inbox: self.inbox.clone(),
             trace: self.trace_of(&head.trace_info, method, received_at_us),
             in_batch: true,
-            is_watched: false,
         })
     }
 
@@ -141,15 +166,16 @@ impl Connection {
 
     fn spawn(
         &mut self,
-        id: u32,
         later: BoxFuture,
-        received_at_us: u64,
-        held_bytes: usize,
+        mut responder: Responder,
+        asked: Option<Asked>,
         trace: Option<Arc<CallTrace>>,
     ) {
         self.in_flight += 1;
-        let mut responder = self.inbox.responder(id, received_at_us, held_bytes);
         responder.trace = trace;
+        responder.watched = asked.filter(|_| self.inbox.is_observed()).map(|Asked { method, param, attributes }| {
+            KeptCall { method, param, conn: self.conn.clone(), attributes, reads: CallReads::default() }
+        });
         tokio::spawn(async move { responder.answer(CatchPanic(later).await) });
     }
 
