@@ -207,9 +207,14 @@ impl OperationQuota {
     }
 }
 
-/// Capacity units for so many bytes: parts count as whole ones.
+/// Capacity units for so many bytes: parts count as whole ones. As HBase reckons, by floating point numbers, which are exact for what calls come
+/// to: most come to none or one, and are not divided at all.
 fn units(bytes: i64, unit_bytes: i64) -> i64 {
-    (bytes as f64 / unit_bytes as f64).ceil() as i64
+    match bytes {
+        0 if unit_bytes != 0 => 0,
+        1.. if bytes <= unit_bytes => 1,
+        _ => (bytes as f64 / unit_bytes as f64).ceil() as i64,
+    }
 }
 
 #[cfg(test)]
@@ -218,6 +223,16 @@ mod tests {
     use crate::limiter::{Limiter, ThrottledBy};
     use crate::rate::RateLimiterKind;
     use proto::pb;
+
+    #[test]
+    fn units_are_what_floating_point_numbers_make_of_them() {
+        for unit in [-1, 0, 1, 3, 1000, 1024, 1 << 20] {
+            for bytes in [0, 1, 2, 3, 4, 100, 999, 1000, 1001, 1024, 1025, 65_536, 65_537, 1 << 40] {
+                let as_hbase = (bytes as f64 / unit as f64).ceil() as i64;
+                assert_eq!(units(bytes, unit), as_hbase, "{bytes} bytes in units of {unit}");
+            }
+        }
+    }
 
     const COSTS: OperationCosts =
         OperationCosts { write_unit_bytes: 1024, read_unit_bytes: 1024, by_result_size: false, handlers: 30 };
