@@ -98,6 +98,9 @@ fn a_master_that_finds_the_node_of_an_earlier_life_does_not_wait_for_it() {
         let (hdfs, splitting) = (cluster.hdfs.view(), rootdir::server_wals_dir(&format!("{before}-splitting")));
         let is_recovered = |_: &mut Cluster| hdfs.exists(&splitting).expect("looked");
         assert!(cluster.until(8_000, is_recovered).expect("no panic"), "the master knows of it from its next life");
+        // One that was let in does not ask the next master.
+        let serves = cluster.until(5_000, |cluster| cluster.serving().iter().any(|(seat, ..)| *seat == victim));
+        assert!(serves.expect("no panic") && hdfs.exists(&splitting).expect("looked"), "its logs are not split yet");
         let node = format!("/hbase/rs/{before}");
         assert!(cluster.ensemble.tree().get(&node).is_ok(), "its session has not run out");
         let active = cluster.names(Role::Master).into_iter().find(|name| cluster.status(name).master.lock().is_some());
