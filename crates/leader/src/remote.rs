@@ -291,7 +291,8 @@ impl RemoteHost {
     async fn who_answers(&self) -> Result<ServerName, CallError> {
         let request = pb::GetServerInfoRequest::default();
         let (answer, _) = self.link.call::<pb::GetServerInfoResponse>(Method::AdminGetServerInfo, &request).await?;
-        from_proto::server_name(&answer.server_info.server_name).map_err(|error| CallError::Unanswered(error.to_string()))
+        from_proto::server_name(&answer.server_info.server_name)
+            .map_err(|error| CallError::Unanswered(error.to_string()))
     }
 
     async fn online(&self) -> Result<BTreeSet<String>, HostError> {

@@ -306,7 +306,9 @@ impl Roll {
             gone
         };
         for name in gone {
-            tracing::warn!("the node of region server {name} is gone, or that of a later one with its address is there: its session is over, or it has stopped");
+            tracing::warn!(
+                "the node of region server {name} is gone, or that of a later one with its address is there: its session is over, or it has stopped"
+            );
             self.expire(&name);
         }
         self.count();
