@@ -21,7 +21,7 @@ use master::{Inherited, Master, MasterEnv, Observer, RegionHost, StartError};
 use model::ServerName;
 use rootdir::root::RootError;
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
@@ -222,6 +222,7 @@ impl Leader {
             info_port: parts.info_port,
         })
         .await?;
+        roll.are_dead(&master.views().servers().1);
         roll.set_master(&master);
         tasks.push(watch_draining(&parts, &master).await?);
         let leader = Leader { master, roll, tasks };
@@ -265,9 +266,13 @@ fn roll(parts: &LeaderParts, volume: Arc<dyn Volume>, lease: Arc<Lease>) -> Resu
         )?,
         call_timeout: Duration::from_millis(u64::from(timeout_ms)),
         dialer: parts.dialer.clone(),
+        roll: OnceLock::new(),
     };
     let max_skew_ms = parts.config.get(&settings::MAX_CLOCK_SKEW_MS);
-    Ok(Arc::new(Roll::new(Arc::new(means), parts.clock.clone(), max_skew_ms)))
+    let means = Arc::new(means);
+    let roll = Arc::new(Roll::new(means.clone(), parts.clock.clone(), max_skew_ms));
+    let _only_once = means.roll.set(Arc::downgrade(&roll));
+    Ok(roll)
 }
 
 /// What HBase's master tells a region server that starts.

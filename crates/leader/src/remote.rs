@@ -4,6 +4,7 @@ use crate::files::RegionFiles;
 use crate::lease::Lease;
 use crate::link::{CallError, ServerLink};
 use crate::orders::{OrderIds, Orders, Reported, Wanted};
+use crate::roll::Roll;
 use crate::rows;
 use bytes::Bytes;
 use cell::CellBuffer;
@@ -18,7 +19,7 @@ use proto::pb::region_specifier::RegionSpecifierType;
 use proto::{Message, pb};
 use rpc::Dialer;
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
@@ -41,6 +42,8 @@ pub(crate) struct Means {
     pub call_timeout: Duration,
     /// By which network servers are reached.
     pub dialer: Dialer,
+    /// Told when another life of a server answers.
+    pub roll: OnceLock<Weak<Roll>>,
 }
 
 /// A region server of another process.
@@ -93,6 +96,13 @@ fn is_elsewhere(class: &str) -> bool {
         "CallQueueTooBigException",
     ];
     class.rsplit('.').next().is_some_and(|name| names.contains(&name))
+}
+
+/// Whether another life of the server has answered: two never have one port, and an earlier one does not come after a later. Follows:
+/// `RSRpcServices#executeOpenRegionProcedures`, whose words these are.
+fn is_of_another_life(error: &CallError) -> bool {
+    matches!(error, CallError::Refused { class, message }
+        if class.ends_with("DoNotRetryIOException") && message.contains("intended for a different server with startcode"))
 }
 
 fn is_refusal(class: &str) -> bool {
@@ -150,6 +160,17 @@ impl RemoteHost {
         HostError::Unreachable(format!("region server {} is dead", self.name))
     }
 
+    /// Another life of the server has answered, so this one is over, whatever its node says. Ends when the master knows that its logs are to be
+    /// split first: nothing that it had is given to another before.
+    async fn over(&self, how_known: &str) -> HostError {
+        tracing::warn!(server = %self.name, "another process answers in its place, it is dead: {how_known}");
+        if let Some(roll) = self.means.roll.get().and_then(Weak::upgrade) {
+            roll.expire(&self.name);
+        }
+        self.is_dead.wait().await;
+        self.dead()
+    }
+
     /// Does `work` unless the server dies meanwhile, or this master is one no more.
     async fn unless_dead<T>(&self, work: impl Future<Output = T>) -> Result<T, HostError> {
         self.means.lease.check().map_err(HostError::Unreachable)?;
@@ -179,6 +200,7 @@ impl RemoteHost {
                 Err(error @ CallError::NotSent(_)) if attempt == 0 => {
                     return Err(HostError::Failed(format!("region server {} takes no orders: {error}", self.name)));
                 }
+                Err(error) if is_of_another_life(&error) => return Err(self.over(&error.to_string()).await),
                 // Whether it has the order is not known: until it is dead, nobody else gets it.
                 Err(error) => {
                     tracing::info!(server = %self.name, %error, attempt, "an order is sent again");
@@ -265,13 +287,26 @@ impl RemoteHost {
         }
     }
 
+    /// Who has the server's address now.
+    async fn who_answers(&self) -> Result<ServerName, CallError> {
+        let request = pb::GetServerInfoRequest::default();
+        let (answer, _) = self.link.call::<pb::GetServerInfoResponse>(Method::AdminGetServerInfo, &request).await?;
+        from_proto::server_name(&answer.server_info.server_name)
+            .map_err(|error| CallError::Unanswered(error.to_string()))
+    }
+
     async fn online(&self) -> Result<BTreeSet<String>, HostError> {
         let request = pb::GetOnlineRegionRequest::default();
         let mut pause = FIRST_PAUSE;
         let answer = loop {
             let asked = self.link.call::<pb::GetOnlineRegionResponse>(Method::AdminGetOnlineRegion, &request).await;
             match asked {
-                Ok((answer, _)) => break answer,
+                // A later life would answer for itself; this one cannot have gone before the first answer if it gave the second.
+                Ok((answer, _)) => match self.who_answers().await {
+                    Ok(name) if name == self.name => break answer,
+                    Ok(name) => return Err(self.over(&format!("it is {name}")).await),
+                    Err(error) => tracing::info!(server = %self.name, %error, "it does not say who it is"),
+                },
                 Err(error) => tracing::info!(server = %self.name, %error, "it does not say which regions it has"),
             }
             tokio::time::sleep(pause).await;

@@ -149,6 +149,18 @@ impl Roll {
         self.master.get().and_then(Weak::upgrade)
     }
 
+    /// The master has known from its start that these servers are dead.
+    pub fn are_dead(&self, names: &[ServerName]) {
+        let mut state = self.state.write();
+        for name in names {
+            state.live.remove(name);
+            state.hosts.remove(name);
+            state.dead.insert(name.clone());
+        }
+        drop(state);
+        self.count();
+    }
+
     /// From now on the master hears of servers that come and go. Those that came or died since it was put together are told.
     pub fn set_master(self: &Arc<Self>, master: &Arc<Master>) {
         let _only_once = self.master.set(Arc::downgrade(master));
@@ -278,9 +290,13 @@ impl Roll {
     /// The nodes of servers are these now. A server that had one and has it no more is dead.
     pub fn nodes_are(self: &Arc<Self>, names: &[String]) {
         let now: BTreeSet<ServerName> = names.iter().filter_map(|name| name.parse().ok()).collect();
+        // Of two that have one address the earlier is over: its node stays until its session has run out.
+        let newest: BTreeMap<String, u64> = now.iter().map(|name| (name.address(), name.start_code)).collect();
+        let (now, over): (BTreeSet<ServerName>, BTreeSet<ServerName>) =
+            now.into_iter().partition(|name| newest.get(&name.address()) == Some(&name.start_code));
         let gone: Vec<ServerName> = {
             let mut state = self.state.write();
-            let gone = state.live.difference(&now).cloned().collect();
+            let gone = state.live.difference(&now).chain(over.difference(&state.dead)).cloned().collect();
             for name in &now {
                 if !state.hosts.contains_key(name) && !state.dead.contains(name) {
                     state.hosts.insert(name.clone(), self.host(name));
@@ -290,14 +306,16 @@ impl Roll {
             gone
         };
         for name in gone {
-            tracing::warn!("the node of region server {name} is gone: its session is over, or it has stopped");
+            tracing::warn!(
+                "the node of region server {name} is gone, or that of a later one with its address is there: its session is over, or it has stopped"
+            );
             self.expire(&name);
         }
         self.count();
     }
 
     /// A server is dead from now on.
-    fn expire(self: &Arc<Self>, name: &ServerName) {
+    pub fn expire(self: &Arc<Self>, name: &ServerName) {
         let host = {
             let mut state = self.state.write();
             state.live.remove(name);
@@ -313,6 +331,11 @@ impl Roll {
     /// Whoever waits for the server hears of its death when the master knows that its logs are to be split first, and not before.
     fn tell_of_death(self: &Arc<Self>, name: ServerName, host: Option<Arc<RemoteHost>>) {
         let Some(master) = self.master() else { return };
+        if master.views().servers().1.contains(&name) {
+            // Whoever recovers it holds the lock on it, and a second would wait for that.
+            host.iter().for_each(|host| host.died());
+            return;
+        }
         tokio::spawn(async move {
             while let Err(error) = master.server_crashed(&name).await {
                 tracing::error!("cannot record that {name} has crashed, will try again: {error}");
@@ -392,5 +415,46 @@ impl Roll {
     pub fn procedure_ended(&self, id: u64, result: &Result<(), String>) -> bool {
         let hosts: Vec<Arc<RemoteHost>> = self.state.read().hosts.values().cloned().collect();
         hosts.iter().any(|host| host.procedure_ended(id, result.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::RegionFiles;
+    use crate::lease::Lease;
+    use crate::orders::OrderIds;
+    use base::{Config, ManualClock, Rng};
+    use fs::MemVolume;
+
+    fn roll() -> Arc<Roll> {
+        let clock: Arc<dyn Clock> = Arc::new(ManualClock::new(1_000));
+        let (name, rng) = (ServerName::new("m", 1, 1), Arc::new(Rng::seeded(1)));
+        let volume = Arc::new(MemVolume::new());
+        let files = RegionFiles::new(volume, "mem://nowhere/hbase", clock.clone(), rng, &Config::default(), &name);
+        let means = Means {
+            ids: OrderIds::of_master(1),
+            active_ms: 1,
+            lease: Arc::new(Lease::new(clock.clone())),
+            files: files.expect("made"),
+            call_timeout: Duration::from_secs(1),
+            dialer: rpc::Dialer::Tcp,
+            roll: OnceLock::new(),
+        };
+        Arc::new(Roll::new(Arc::new(means), clock, 30_000))
+    }
+
+    #[test]
+    fn of_two_nodes_with_one_address_the_earlier_is_of_a_server_that_is_dead() {
+        let (roll, name) = (roll(), |start_code| ServerName::new("h", 7, start_code));
+        let nodes = |codes: &[u64]| codes.iter().map(|code| name(*code).to_string()).collect::<Vec<_>>();
+        roll.nodes_are(&nodes(&[5, 9]));
+        assert_eq!(roll.names(), [name(9)].into());
+        assert!(roll.check_alive(&name(5), "REPORT").is_err() && roll.check_alive(&name(9), "REPORT").is_ok());
+        // One that was known to live, and has a successor before its node goes.
+        roll.nodes_are(&nodes(&[9, 12]));
+        assert_eq!(roll.names(), [name(12)].into());
+        roll.are_dead(&[name(12)]);
+        assert_eq!((roll.names().len(), *roll.ready().borrow()), (0, 0));
     }
 }

@@ -42,6 +42,7 @@ mod lifetime;
 mod locality;
 mod locks;
 mod master;
+mod master_state;
 mod master_store;
 pub mod meta;
 mod meta_writer;

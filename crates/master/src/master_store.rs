@@ -1,5 +1,5 @@
 //! `MasterData/data/master/store`: what HBase's master keeps for itself, written so that HBase can take the directory
-//! over at any time. Basalt never reads it.
+//! over at any time. Basalt reads its switches alone (`master_state`).
 //!
 //! HBase's master takes two things from its store when it starts: where hbase:meta was open, and which servers were
 //! alive. It holds a crash procedure for each of them, and these open everything again. Without them it takes
@@ -10,7 +10,7 @@
 //!  1. Once [`write`] is through, the store says that hbase:meta is open on this life's server and names every server
 //!     on which hbase:meta shows a region. The location is there before anything older goes.
 //!  2. Procedures that HBase left do not stay: the tables have gone on without them. Their files go to the archive,
-//!     under the names that HBase's cleaners look for. Family `state` (HBase's switches) is left alone.
+//!     under the names that HBase's cleaners look for. Family `state` (HBase's switches) is that of `master_state`.
 //!
 //! Follows: `MasterRegion`, `MasterRegionFactory`, `MasterRegionServerList`,
 //! `HMaster#tryMigrateMetaLocationsFromZooKeeper`.
@@ -63,6 +63,13 @@ fn table() -> Result<TableDescriptor, NameError> {
     Ok(rootdir::root::with_file_tracker(TableDescriptor::new(TableName::parse("master:store")?, families)))
 }
 
+/// The only region, and its directory.
+pub(crate) fn region() -> Result<(RegionInfo, FilePath), StoreError> {
+    let region = RegionInfo::new(table()?.name, Bytes::new(), Bytes::new(), 1);
+    let dir = master_store_dir().join(&**region.encoded_name());
+    Ok((region, dir))
+}
+
 fn cell(cells: &mut CellBuffer, row: &[u8], family: &[u8], qualifier: &[u8], stamp: TimestampMs, value: &[u8]) {
     let type_code = CellType::Put.code();
     cells.push_spec(&CellSpec { row, family, qualifier, timestamp: stamp.0, type_code, value, tags: &[] }, SeqId(0));
@@ -88,7 +95,7 @@ fn location(server: &ServerName, stamp: TimestampMs) -> CellBuffer {
 }
 
 /// A file of `cells` in the family's directory, durable when it returns; its name.
-fn add_file(
+pub(crate) fn add_file(
     volume: &dyn Volume,
     region: &FilePath,
     family: &str,
@@ -125,7 +132,12 @@ fn add_file(
 }
 
 /// Moves a family's files to the archive, except the one that is to stay.
-fn archive_files(volume: &dyn Volume, region: &RegionInfo, family: &str, keep: Option<&str>) -> Result<(), StoreError> {
+pub(crate) fn archive_files(
+    volume: &dyn Volume,
+    region: &RegionInfo,
+    family: &str,
+    keep: Option<&str>,
+) -> Result<(), StoreError> {
     let dir = master_store_dir().join(&**region.encoded_name()).join(family);
     let archive = paths::archived_master_store_dir().join(&**region.encoded_name()).join(family);
     for entry in list_if_exists(volume, &dir)? {
@@ -166,8 +178,7 @@ pub fn write(
 ) -> Result<(), StoreError> {
     let table = table()?;
     let home = master_store_dir();
-    let region = RegionInfo::new(table.name.clone(), Bytes::new(), Bytes::new(), 1);
-    let dir = home.join(&**region.encoded_name());
+    let (region, dir) = region()?;
     // The region and its description first, the mark that all is there last.
     volume.create_dir_all_durable(&dir)?;
     let info_file = dir.join(REGION_INFO_FILE);

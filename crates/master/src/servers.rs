@@ -7,7 +7,7 @@ use model::ServerName;
 use parking_lot::RwLock;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What remains to be done of a server that crashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,12 +27,16 @@ pub(crate) struct Servers {
     meta_location: RwLock<Option<ServerName>>,
     /// How often a server was chosen for a region.
     placements: AtomicU64,
+    /// Whether one of another process was ever there.
+    are_remote: AtomicBool,
 }
 
 impl Servers {
     pub fn new(hosts: Vec<Arc<dyn RegionHost>>) -> Servers {
+        let are_remote = AtomicBool::new(hosts.iter().any(|host| host.is_remote()));
         let online = hosts.into_iter().map(|host| (host.server_name(), host)).collect();
         Servers {
+            are_remote,
             online: RwLock::new(online),
             dead: RwLock::default(),
             draining: RwLock::default(),
@@ -45,12 +49,16 @@ impl Servers {
     pub fn add(&self, host: Arc<dyn RegionHost>) -> bool {
         let dead = self.dead.read();
         let name = host.server_name();
+        if host.is_remote() {
+            self.are_remote.store(true, Ordering::Relaxed);
+        }
         !dead.contains_key(&name) && self.online.write().insert(name, host).is_none()
     }
 
-    /// Whether hbase:meta must say where a region is on its way to: its server lives on when this process ends.
+    /// Whether hbase:meta must say where a region is on its way to: its server lives on when this process ends. That stays so when the last of
+    /// them is dead: others come.
     pub fn are_remote(&self) -> bool {
-        self.online.read().values().any(|host| host.is_remote())
+        self.are_remote.load(Ordering::Relaxed)
     }
 
     /// Names of the servers that are online.

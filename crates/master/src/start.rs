@@ -143,6 +143,7 @@ pub(crate) async fn prepare(mut env: MasterEnv) -> std::result::Result<(Arc<Mast
     let on_disk = joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))?;
     let inherited = std::mem::take(&mut env.inherited);
     let (master, descriptors, unfinished) = assemble(env, on_disk, &inherited);
+    takeover::give_up_dead(&master, &inherited, &unfinished);
     let starting = Starting { master: Arc::clone(&master), descriptors, unfinished, inherited };
     Ok((master, starting))
 }
@@ -247,7 +248,6 @@ async fn bring_up(
     mut unfinished: Vec<Unfinished>,
     inherited: Inherited,
 ) -> std::result::Result<(), StartError> {
-    takeover::give_up_dead(master, &inherited, &unfinished);
     let loaded = takeover::load_meta(master, descriptors, &unfinished, &inherited).await;
     let servers = loaded.map_err(catalog_error("hbase:meta"))?;
     write_store(master, servers).await?;

@@ -21,7 +21,9 @@ use std::time::Duration;
 /// Between two attempts while servers come and go.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Servers that are known to live no more: nothing that they had is opened before their logs are split.
+/// Servers that are known to live no more: nothing that they had is opened before their logs are split. One that the master before was recovering
+/// is among them though its node may still be there: that master knew of its end from its next life, and its logs are taken from it. Follows:
+/// `ServerManager#findDeadServersAndProcess`.
 pub(crate) fn give_up_dead(master: &Master, inherited: &Inherited, unfinished: &[Unfinished]) {
     if !master.servers.are_remote() {
         return;
@@ -33,12 +35,14 @@ pub(crate) fn give_up_dead(master: &Master, inherited: &Inherited, unfinished: &
     });
     let crashing: BTreeMap<ServerName, bool> = crashing.collect();
     for server in inherited.dead.iter().chain(crashing.keys()) {
-        if master.servers.get(server).is_err() {
-            match crashing.get(server) {
-                // Its regions wait for no logs: the procedure, which goes on after that step, would not say so again.
-                Some(true) => master.servers.set_recovered(server),
-                _ => master.servers.set_crashed(server),
+        match crashing.get(server) {
+            None if master.servers.get(server).is_ok() => {}
+            // Its regions wait for no logs: the procedure, which goes on after that step, would not say so again.
+            Some(true) => {
+                master.servers.set_crashed(server);
+                master.servers.set_recovered(server);
             }
+            _ => master.servers.set_crashed(server),
         }
     }
 }

@@ -11,6 +11,7 @@ mod healing;
 mod locality;
 mod peers;
 mod replicas;
+mod scale;
 mod servers;
 mod service;
 mod snapshots;

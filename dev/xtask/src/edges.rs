@@ -111,12 +111,12 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
         &["base", "model", "proto", "convert", "quota", "rpc", "coordination", "client", "regionserver"],
         &[],
     ),
-    // hfile: it writes the store that HBase's master reads
+    // hfile and wal: it writes the store that HBase's master reads, and reads the switches of that
     (
         "master",
         &[
             "balancer", "base", "cell", "model", "filter", "fs", "rootdir", "hfile", "rpc", "proto", "convert",
-            "quota", "rsgroup",
+            "quota", "rsgroup", "wal",
         ],
         &[],
     ),

@@ -15,7 +15,7 @@ use model::{RegionInfo, TableDescriptor, TableName};
 use proto::pb;
 use rootdir::snapshot::restore::{Filling, Placed, daughters, place_regions};
 use rootdir::snapshot::{self, Manifest};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
@@ -46,10 +46,11 @@ async fn place(master: &Arc<Master>, manifest: &Manifest, table: &TableName) -> 
 /// What [`place`] said, from what is kept of it: the regions that were there, and the new ones in the order of the manifest.
 fn placed_again(manifest: &Manifest, there: &[RegionInfo], new: &[RegionInfo]) -> Result<Vec<Placed>> {
     let mut new = new.iter();
+    let there: HashMap<&str, &RegionInfo> = there.iter().map(|info| (&**info.encoded_name(), info)).collect();
     let regions = manifest.regions.iter().enumerate().filter(|(_, region)| !region.is_mob());
     regions
         .map(|(source, region)| {
-            let same = there.iter().find(|info| info.encoded_name() == region.info.encoded_name());
+            let same = there.get(&**region.info.encoded_name()).copied();
             let info = same.or_else(|| new.next()).ok_or_else(|| {
                 MasterError::do_not_retry(format!("snapshot of {} has other regions than it had", manifest.table.name))
             })?;
@@ -105,8 +106,10 @@ async fn update_meta(master: &Master, table: &TableDescriptor, filling: &Filling
     let old = master.tables.all_regions(&table.name);
     let gone = master.catalog.delete_stamp();
     let stamp = master.catalog.stamp();
+    let by_source: HashMap<usize, &RegionInfo> =
+        filling.placed.iter().map(|placed| (placed.source, &placed.info)).collect();
     let children = |placed: &Placed| -> Option<[RegionInfo; 2]> {
-        let at = |source: usize| filling.placed.iter().find(|other| other.source == source).map(|p| p.info.clone());
+        let at = |source: usize| by_source.get(&source).map(|info| (*info).clone());
         let [bottom, top] = daughters(&filling.manifest, placed.source)?;
         Some([at(bottom)?, at(top)?])
     };
@@ -116,7 +119,8 @@ async fn update_meta(master: &Master, table: &TableDescriptor, filling: &Filling
         let is_parent = placed.info.split && placed.info.offline;
         let state = if is_parent { RegionState::Split } else { RegionState::Closed };
         let mut node = RegionNode::new(placed.info.clone(), state, stamp);
-        match children(placed).filter(|_| is_parent) {
+        // Whoever looks for daughters goes through the whole manifest.
+        match is_parent.then(|| children(placed)).flatten() {
             Some(daughters) => {
                 rows.push(meta::put_split_parent(&placed.info, &daughters, stamp));
                 node.daughters = daughters.to_vec();
