@@ -14,7 +14,7 @@ use std::time::Duration;
 struct State {
     delay: Duration,
     stands_still: bool,
-    fails: bool,
+    fails: Option<io::ErrorKind>,
 }
 
 /// What ails a [`SlowVolume`]: may be told while it is used.
@@ -35,7 +35,13 @@ impl Trouble {
 
     /// Each call fails, with an error of input and output.
     pub fn fail(&self, fails: bool) {
-        self.0.0.lock().fails = fails;
+        self.fail_as(fails.then_some(io::ErrorKind::Other));
+    }
+
+    /// Each call fails as this kind of error: `ReadOnlyFilesystem` of a disk that the system mounted anew after an error, `StorageFull` of a
+    /// full one, `NotFound` of one that was unmounted. `None` ends it.
+    pub fn fail_as(&self, kind: Option<io::ErrorKind>) {
+        self.0.0.lock().fails = kind;
     }
 
     #[allow(clippy::disallowed_methods, reason = "the delay is what it is for")]
@@ -45,8 +51,8 @@ impl Trouble {
             while state.stands_still {
                 self.0.1.wait(&mut state);
             }
-            if state.fails {
-                return Err(Error::new(operation, path, io::Error::other("the volume fails, as it was told")));
+            if let Some(kind) = state.fails {
+                return Err(Error::new(operation, path, io::Error::new(kind, "the volume fails, as it was told")));
             }
             state.delay
         };
@@ -285,6 +291,22 @@ mod tests {
         open.read_exact_at(&mut [0; 5], 0).expect_err("what was open fails, too");
         trouble.fail(false);
         assert_eq!(volume.read(&path).expect("back"), b"bytes");
+    }
+
+    #[test]
+    fn a_volume_fails_as_the_kind_that_it_was_told_until_it_is_told_otherwise() {
+        let trouble = Trouble::default();
+        let volume = SlowVolume::new(Arc::new(MemVolume::new()), trouble.clone());
+        let path = FilePath::new("a");
+        let mut open = volume.create(&path).expect("well");
+        for kind in [io::ErrorKind::ReadOnlyFilesystem, io::ErrorKind::StorageFull, io::ErrorKind::NotFound] {
+            trouble.fail_as(Some(kind));
+            assert_eq!(volume.list(&FilePath::new("")).expect_err("it fails").kind(), kind);
+            assert_eq!(open.sync().expect_err("what is being written fails, too").kind(), kind);
+        }
+        trouble.fail_as(None);
+        open.append(b"x").and_then(|()| open.finish()).expect("well again");
+        assert_eq!(volume.read(&path).expect("well"), b"x");
     }
 
     #[test]
