@@ -12,8 +12,8 @@ use region::Region;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A node with a tier that may be put in trouble.
-async fn place() -> (Place, Trouble) {
+/// A node with a tier that may be put in trouble, and kinds of files there. Its log syncs.
+async fn place(kinds: &[(&'static str, &str)]) -> (Place, Trouble) {
     let trouble = Trouble::default();
     let cold = SlowVolume::new(Arc::new(MemVolume::new()), trouble.clone());
     let place = Place::start_with(|parts| {
@@ -21,7 +21,10 @@ async fn place() -> (Place, Trouble) {
         let spec = Attached { spec: "cold:hdd:/data/1".parse().expect("legal"), volume, claim: None };
         let home = parts.volume.clone();
         let tell = Arc::new(|_| {});
-        let attached = TieredVolume::attach(home, vec![spec], Rules::default(), &parts.rng, tell);
+        parts.config.set("hbase.wal.hsync", "true");
+        let kinds = kinds.iter().map(|(kind, tier)| (*kind, (*tier).to_owned())).collect();
+        let rules = Rules { kinds, ..Rules::default() };
+        let attached = TieredVolume::attach(home, vec![spec], rules, &parts.rng, tell);
         parts.volume = Arc::new(attached.expect("attached").0.measured(&parts.clock));
         parts.outside = parts.volume.clone();
     })
@@ -54,7 +57,7 @@ async fn rows_of(place: &Place, table: &TableName) -> usize {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_volume_that_fails_closes_its_regions_and_no_others_and_opens_them_when_it_is_back() {
-    let (place, trouble) = place().await;
+    let (place, trouble) = place(&[]).await;
     let [on_cold, at_home] = ["cold", "home"].map(|name| TableName::parse(name).expect("legal"));
     let admin = place.connection.admin();
     for (name, policy) in [(&on_cold, "cold"), (&at_home, "NONE")] {
@@ -75,10 +78,9 @@ async fn a_volume_that_fails_closes_its_regions_and_no_others_and_opens_them_whe
         value: encoded.as_bytes().to_vec().into(),
     };
     let get = pb::GetRequest { region, get: pb::Get { row: b"a"[..].into(), ..pb::Get::default() } };
-    let asked = |get: pb::GetRequest| async { place.call::<pb::GetResponse>(Method::ClientGet, &get).await };
     // While it is on its way it is said to be opening, which clients try again as well.
     let refused = loop {
-        let refused = asked(get.clone()).await.expect_err("it is not open");
+        let refused = place.call::<pb::GetResponse>(Method::ClientGet, &get).await.expect_err("it is not open");
         if refused.class().ends_with("NotServingRegionException") {
             break refused;
         }
@@ -106,5 +108,27 @@ async fn a_volume_that_fails_closes_its_regions_and_no_others_and_opens_them_whe
     assert!(region_of(&place.node, &on_cold).is_none(), "its table is disabled");
     admin.enable_table(&on_cold).await.expect("enabled");
     assert_eq!(rows_of(&place, &on_cold).await, 2);
+    place.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_log_whose_volume_fails_goes_on_on_another_and_what_it_held_goes_to_files() {
+    let (place, trouble) = place(&[("wal", "cold")]).await;
+    let name = TableName::parse("t").expect("legal");
+    let descriptor = TableDescriptor::new(name.clone(), [FamilyDescriptor::new("f")]);
+    place.connection.admin().create_table(&descriptor, &[]).await.expect("made");
+    let table = place.connection.table(&name);
+    table.put(&Put::new("a").add("f", "q", "1").build()).await.expect("put");
+    assert!(place.node.server().volumes()[0].used_bytes > 0, "the log is there");
+    trouble.fail(true);
+    table.put(&Put::new("b").add("f", "q", "2").build()).await.expect("acknowledged by another file");
+    let region = region_of(&place.node, &name).expect("it stays open");
+    until("its memory is in a file", || region.memstore_bytes() == 0).await;
+    assert_eq!(place.node.logs()[0].stats().rescues, 1);
+    assert_eq!(rows_of(&place, &name).await, 2);
+    trouble.fail(false);
+    until("the volume is back", || place.node.server().volumes().iter().all(|volume| volume.is_there)).await;
+    assert_eq!(rows_of(&place, &name).await, 2);
+    drop(region);
     place.stop().await;
 }

@@ -35,16 +35,16 @@ impl RegionServer {
         if self.stop.is_set() {
             return Err(ServerError::Stopping(self.name.clone()));
         }
-        let _turn = self.waiting.turn.read_recursive();
+        let _turn = self.waiting.turn.read();
         if let Some(region) = self.region(&name) {
             if region.is_closing() {
                 // Its closing failed half way and has to end first: what it holds is in the log only.
-                self.close_region(&name)?;
+                self.close_in_turn(&name)?;
             } else {
                 return Ok(region.open_seq_id().0);
             }
         }
-        let opened = self.open_offline(info, table)?;
+        let opened = self.open_offline_in_turn(info, table)?;
         Ok(self.put_online(opened))
     }
 
@@ -53,8 +53,7 @@ impl RegionServer {
     /// # Errors
     /// [`ServerError`]; nothing is open then.
     pub fn open_offline(&self, info: &RegionInfo, table: Arc<TableDescriptor>) -> Result<OpenedRegion, ServerError> {
-        // `open_region` has it already.
-        let _turn = self.waiting.turn.read_recursive();
+        let _turn = self.waiting.turn.read();
         self.open_offline_in_turn(info, table)
     }
 
@@ -98,7 +97,11 @@ impl RegionServer {
     /// [`ServerError`]; the region is open as before or half closed (it takes no more calls), and stays here: closing it
     /// again goes on where this stopped.
     pub fn close_region(&self, encoded_name: &str) -> Result<(), ServerError> {
-        let _turn = self.waiting.turn.read_recursive();
+        let _turn = self.waiting.turn.read();
+        self.close_in_turn(encoded_name)
+    }
+
+    fn close_in_turn(&self, encoded_name: &str) -> Result<(), ServerError> {
         let Some(region) = self.region(encoded_name) else {
             // One that waits for its volume is closed, and does not open again by itself.
             self.waiting.forget(encoded_name);

@@ -17,9 +17,12 @@ use std::sync::Arc;
 struct Waiting {
     info: RegionInfo,
     table: Arc<TableDescriptor>,
-    /// Of the volumes, when it was tried last: before there are others it is not tried again.
-    tried_at: Option<u64>,
+    /// When it was tried last: what had become of the volumes, and the time.
+    tried: Option<(u64, u64)>,
 }
+
+/// A region that could not be opened is tried again when a volume failed or came back, and after so long: it may have been something else.
+const PAUSE_US: u64 = 15_000_000;
 
 /// The regions that wait for a volume.
 #[derive(Default)]
@@ -78,6 +81,10 @@ impl RegionServer {
         }
         if now != before {
             tracing::debug!(waiting = self.waiting.len(), "volumes failed or came back");
+            // A log may have been there: what only it and memory hold goes to files.
+            for region in self.regions().iter().filter(|region| region.memstore_bytes() > 0) {
+                self.maintenance.flushes.push(region.name(), "a volume failed");
+            }
         }
     }
 
@@ -89,7 +96,7 @@ impl RegionServer {
             return;
         }
         let Ok(_transition) = self.begin_transition(region.info()) else { return };
-        let waiting = Waiting { info: region.info().clone(), table: region.table().clone(), tried_at: None };
+        let waiting = Waiting { info: region.info().clone(), table: region.table().clone(), tried: None };
         self.waiting.regions.lock().insert(name.clone(), waiting);
         let is_first = !region.is_closing();
         let shown = region.info().name_string();
@@ -111,13 +118,21 @@ impl RegionServer {
 
     fn open_again(&self, name: &Arc<str>, now: u64) {
         let _turn = self.waiting.turn.write();
-        let (info, table) = {
+        let (info, table, is_news) = {
             let mut regions = self.waiting.regions.lock();
             let Some(waiting) = regions.get_mut(name) else { return };
-            if waiting.tried_at.replace(now) == Some(now) {
-                return;
-            }
-            (waiting.info.clone(), waiting.table.clone())
+            let now_us = self.env.clock.monotonic_us();
+            let is_news = match waiting.tried {
+                Some((volumes, tried_us)) if volumes == now => {
+                    if now_us.saturating_sub(tried_us) < PAUSE_US {
+                        return;
+                    }
+                    false
+                }
+                _ => true,
+            };
+            waiting.tried = Some((now, now_us));
+            (waiting.info.clone(), waiting.table.clone(), is_news)
         };
         match self.open_offline_in_turn(&info, table) {
             Ok(opened) => {
@@ -126,8 +141,9 @@ impl RegionServer {
             }
             // Somebody opens it, or closes what was opened.
             Err(ServerError::InTransition(_) | ServerError::Stopping(_)) => {
-                self.waiting.regions.lock().entry(name.clone()).and_modify(|waiting| waiting.tried_at = None);
+                self.waiting.regions.lock().entry(name.clone()).and_modify(|waiting| waiting.tried = None);
             }
+            Err(error) if !is_news => tracing::debug!("opening {}: {error}", info.name_string()),
             Err(error) => {
                 tracing::warn!("{} stays closed until a volume comes back: {error}", info.name_string());
             }
