@@ -1,6 +1,6 @@
 //! Puts the volumes together: whose each is, what the root lists, which files tell of which.
 
-use super::other::{Claim, Other};
+use super::other::{Claim, Other, identify as identify_as};
 use super::record::{Identity, List, Listed, RECORD_LEN, Record};
 use super::{IDENTITY_NAME, LIST_NAME, OBJECTS, Rules, Tell, TierSpec, TieredVolume, VolumeSpec};
 use crate::{Error, FilePath, Result, Volume};
@@ -155,6 +155,7 @@ impl TieredVolume {
                 let what = format!("{} and {} are the same volume", twice.spec.place, spec.place);
                 return Err(refuse(&root_path, what));
             }
+            let volume = volume.ok_or_else(|| "it was missing at the start".to_owned());
             others.push(Arc::new(Other::new(list.root, id, spec, volume, claim, tell.clone())));
         }
         forgotten(&list, &others, &records)?;
@@ -201,11 +202,8 @@ impl TieredVolume {
         let other = |listed: &Listed| -> Option<Arc<Other>> {
             let spec: VolumeSpec = format!("{}:{}:{}", listed.tier, listed.class, listed.place).parse().ok()?;
             let wanted = Identity { root: list.root, id: listed.id };
-            let is_it = |volume: &Arc<dyn Volume>| {
-                read_if_there(&**volume, IDENTITY_NAME).ok().flatten().and_then(|bytes| Identity::decode(&bytes))
-                    == Some(wanted)
-            };
-            let volume = open(&listed.place).filter(is_it);
+            let volume = open(&listed.place).ok_or_else(|| "its directory is not there".to_owned());
+            let volume = volume.and_then(|volume| identify_as(&*volume, wanted).map(|()| volume));
             Some(Arc::new(Other::new(list.root, listed.id, spec, volume, None, Arc::new(|_| {}))))
         };
         Ok(TieredVolume {

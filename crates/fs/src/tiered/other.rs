@@ -72,20 +72,34 @@ pub(super) fn probe(volume: &dyn Volume) -> Result<()> {
     file.finish()
 }
 
+/// Whether it is the volume that it is taken for; a sentence says why not. Reads one small file.
+pub(super) fn identify(volume: &dyn Volume, wanted: Identity) -> std::result::Result<(), String> {
+    match read_if_there(volume, IDENTITY_NAME) {
+        Err(error) => Err(error.to_string()),
+        Ok(None) => Err(format!("{IDENTITY_NAME} is not there: is the volume mounted?")),
+        Ok(Some(bytes)) if Identity::decode(&bytes) == Some(wanted) => Ok(()),
+        Ok(Some(_)) => Err("another volume is in its place".to_owned()),
+    }
+}
+
 impl Other {
     pub(super) fn new(
         root: u64,
         id: u64,
         spec: VolumeSpec,
-        volume: Option<Arc<dyn Volume>>,
+        volume: std::result::Result<Arc<dyn Volume>, String>,
         claim: Option<Claim>,
         tell: Tell,
     ) -> Other {
         let health = Health::default();
-        if volume.is_none() {
-            health.condition.store(FAILED, Ordering::Relaxed);
-            *health.why.write() = Some("it was missing at the start".into());
-        }
+        let volume = match volume {
+            Ok(volume) => Some(volume),
+            Err(why) => {
+                health.condition.store(FAILED, Ordering::Relaxed);
+                *health.why.write() = Some(why.into());
+                None
+            }
+        };
         Other {
             id,
             root,
@@ -209,13 +223,7 @@ impl Other {
     }
 
     fn identify(&self, volume: &dyn Volume) -> std::result::Result<(), String> {
-        let wanted = Identity { root: self.root, id: self.id };
-        match read_if_there(volume, IDENTITY_NAME) {
-            Err(error) => Err(error.to_string()),
-            Ok(None) => Err(format!("{IDENTITY_NAME} is not there: is the volume mounted?")),
-            Ok(Some(bytes)) if Identity::decode(&bytes) == Some(wanted) => Ok(()),
-            Ok(Some(_)) => Err("another volume is in its place".to_owned()),
-        }
+        identify(volume, Identity { root: self.root, id: self.id })
     }
 
     /// Looks what it can do now.
