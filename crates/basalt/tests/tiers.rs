@@ -233,7 +233,8 @@ fn a_region_whose_disk_is_gone_does_not_open_and_the_others_do() {
 
 #[test]
 fn a_disk_that_is_taken_away_takes_its_regions_along_and_brings_them_back() {
-    let disks = Disks::new("tiers-failing");
+    let mut disks = Disks::new("tiers-failing");
+    disks.defines.push("hbase.master.info.port=0".to_owned());
     let server = disks.start();
     shell(&server, &["create 't', {NAME => 'f', STORAGE_POLICY => 'cold'}", "create 'u', 'f'"]);
     shell(&server, ROWS);
@@ -249,7 +250,7 @@ fn a_disk_that_is_taken_away_takes_its_regions_along_and_brings_them_back() {
     let away = disks.root.with_file_name("away");
     std::fs::rename(&disks.cold, &away).expect("unmounted");
     until("\"regionsWaitingForVolumes\":1");
-    let page = crate::metrics::page(&server, "/rs-status");
+    let page = crate::metrics::page(&server, "/master-status");
     assert!(page.contains("<h2>Volumes</h2>") && page.contains("failed: "), "{page}");
     let said = text(&disks.tool(&["status"]));
     assert!(said.contains("MISSING: its directory is not there"), "{said}");

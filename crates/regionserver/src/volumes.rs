@@ -12,6 +12,7 @@ use parking_lot::{Mutex, RwLock};
 use region::CloseMode;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A region that waits for its files.
 struct Waiting {
@@ -28,6 +29,8 @@ const PAUSE_US: u64 = 15_000_000;
 #[derive(Default)]
 pub(crate) struct WaitingRegions {
     regions: Mutex<FxHashMap<Arc<str>, Waiting>>,
+    /// How often volumes had failed or come back at the last look: what uses them finds that out in between.
+    seen: AtomicU64,
     /// Held by who closes or opens a region because of its volume; shared by whoever else opens or closes one, who waits instead of hearing that it
     /// is in transition.
     pub turn: RwLock<()>,
@@ -58,7 +61,6 @@ impl RegionServer {
     /// Looks at the volumes, closes the regions whose files one took along that failed, and opens those again whose volume is back. To be called
     /// about once a second, where it may wait for disks.
     pub fn look_after_volumes(&self) {
-        let before = self.env.volume.failures_and_returns();
         self.env.volume.look_after();
         for region in self.regions() {
             if self.stop.is_set() {
@@ -79,7 +81,7 @@ impl RegionServer {
             }
             self.open_again(&name, now);
         }
-        if now != before {
+        if self.waiting.seen.swap(now, Ordering::Relaxed) != now {
             tracing::debug!(waiting = self.waiting.len(), "volumes failed or came back");
             // A log may have been there: what only it and memory hold goes to files.
             for region in self.regions().iter().filter(|region| region.memstore_bytes() > 0) {

@@ -84,7 +84,6 @@ pub fn gateway(gateway: &Gateway, status: &Status, rates: &RequestRates, now_ms:
         page.raw("<div class=card><h3>Memory</h3><b>").text(Bytes(status.memory.resident_bytes));
         page.raw("</b><p>resident</p></div></div>");
         memory(page, status);
-        volumes(page, status);
         page.raw("<h2>Gateway</h2><div class=panel><dl><dt>Version</dt><dd>").text(&status.version);
         page.raw("</dd><dt>Started</dt><dd>").text(Moment(status.started_ms)).raw("</dd>");
         for (name, value) in &gateway.facts {
