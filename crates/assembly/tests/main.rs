@@ -12,3 +12,4 @@ mod quotas;
 mod recovery;
 mod space_quotas;
 mod trackers;
+mod volumes;

@@ -185,6 +185,24 @@ fn fill(status: &mut Status, ready: &Ready) {
     status.regions.sort_by(|a, b| a.info.name().cmp(b.info.name()));
 }
 
+fn volume(now: fs::tiered::VolumeStatus) -> web::status::Volume {
+    let condition = match &now.trouble {
+        Some(why) if !now.is_there => format!("failed: {why}"),
+        Some(why) => why.clone(),
+        None if now.speed.is_slow => "slow".to_owned(),
+        None => "well".to_owned(),
+    };
+    web::status::Volume {
+        place: now.spec.place,
+        tier: format!("{} ({})", now.spec.tier.name, now.spec.tier.class),
+        used_bytes: now.used_bytes,
+        free_bytes: now.free_bytes,
+        sync_p99_us: now.speed.sync_p99_us,
+        is_well: now.trouble.is_none() && !now.speed.is_slow,
+        condition,
+    }
+}
+
 /// What a region server says of itself; its regions' loads are answered.
 pub fn fill_of_region_server(
     status: &mut Status,
@@ -208,6 +226,7 @@ pub fn fill_of_region_server(
         misses: cache.misses,
         evicted: cache.evicted,
     };
+    status.volumes = server.volumes().into_iter().map(volume).collect();
     let log = &server.env().log;
     let (files, stats) = (log.files(), log.stats());
     status.log = Log {

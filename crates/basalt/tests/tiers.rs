@@ -230,3 +230,39 @@ fn a_region_whose_disk_is_gone_does_not_open_and_the_others_do() {
     assert!(shell(&server, &["get 't', 'a'"]).contains("value=1"), "it is back");
     assert!(server.terminate().success());
 }
+
+#[test]
+fn a_disk_that_is_taken_away_takes_its_regions_along_and_brings_them_back() {
+    let mut disks = Disks::new("tiers-failing");
+    disks.defines.push("hbase.master.info.port=0".to_owned());
+    let server = disks.start();
+    shell(&server, &["create 't', {NAME => 'f', STORAGE_POLICY => 'cold'}", "create 'u', 'f'"]);
+    shell(&server, ROWS);
+    shell(&server, &["put 'u', 'a', 'f:q', '3'", "flush 't'", "flush 'u'", "put 't', 'c', 'f:q', '4'"]);
+    assert_eq!(files_on(&disks.cold), 1);
+    let until = |what: &str| {
+        let begun = std::time::Instant::now();
+        while !crate::metrics::page(&server, "/jmx").contains(what) {
+            assert!(begun.elapsed().as_secs() < 60, "{what} in vain");
+            std::thread::yield_now();
+        }
+    };
+    let away = disks.root.with_file_name("away");
+    std::fs::rename(&disks.cold, &away).expect("unmounted");
+    until("\"regionsWaitingForVolumes\":1");
+    let page = crate::metrics::page(&server, "/master-status");
+    assert!(page.contains("<h2>Volumes</h2>") && page.contains("failed: "), "{page}");
+    let said = text(&disks.tool(&["status"]));
+    assert!(said.contains("MISSING: its directory is not there"), "{said}");
+    assert!(shell(&server, &["scan 'u'"]).contains("value=3"), "others go on");
+    // An empty mount point is not taken for it.
+    std::fs::create_dir(&disks.cold).expect("a mount point");
+    shell(&server, &["put 'u', 'b', 'f:q', '5'", "flush 'u'"]);
+    assert_eq!(files_on(&disks.cold), 0);
+    std::fs::remove_dir_all(&disks.cold).expect("unmounted");
+    std::fs::rename(&away, &disks.cold).expect("mounted");
+    until("\"regionsWaitingForVolumes\":0");
+    let said = shell(&server, &["scan 't'"]);
+    assert!(["value=1", "value=2", "value=4"].iter().all(|value| said.contains(value)), "{said}");
+    assert!(server.terminate().success());
+}

@@ -38,6 +38,11 @@ pub trait VolumeHints: Volume {
         Vec::new()
     }
 
+    /// How often a place beside that of the names failed or came back, since the start. Costs next to nothing.
+    fn failures_and_returns(&self) -> u64 {
+        0
+    }
+
     /// Has kinds of files go to other tiers from now on, where there are some, by their names. Whether that is a change.
     ///
     /// # Errors
@@ -75,6 +80,10 @@ pub trait ReadHints: ReadAt {
     fn forget_range(&self, _offset: u64, _len: u64) {}
     /// On which machines a part of the file lay when it was opened or located anew; `None` when there is no telling. Asks nobody.
     fn block_hosts(&self, _part: FilePart) -> Option<BlockHosts> {
+        None
+    }
+    /// The place that failed since the file was opened, if one did: the file is to be opened anew when that is back. Asks nobody.
+    fn lost_with(&self) -> Option<String> {
         None
     }
 }
@@ -135,6 +144,11 @@ impl dyn Volume + '_ {
         self.hints().map_or(Vec::new(), |hints| hints.volumes())
     }
 
+    /// [`VolumeHints::failures_and_returns`].
+    pub fn failures_and_returns(&self) -> u64 {
+        self.hints().map_or(0, |hints| hints.failures_and_returns())
+    }
+
     /// [`VolumeHints::set_places`].
     ///
     /// # Errors
@@ -160,6 +174,11 @@ impl dyn Volume + '_ {
 }
 
 impl dyn ReadAt + '_ {
+    /// [`ReadHints::lost_with`].
+    pub fn lost_with(&self) -> Option<String> {
+        self.hints().and_then(|hints| hints.lost_with())
+    }
+
     /// [`ReadHints::will_need`].
     pub fn will_need(&self, offset: u64, len: u64) {
         if let Some(hints) = self.hints() {

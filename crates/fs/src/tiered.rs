@@ -16,6 +16,7 @@
 mod attach;
 mod gather;
 mod local;
+mod other;
 mod record;
 mod rules;
 mod spec;
@@ -25,19 +26,21 @@ mod volume;
 pub use attach::{Attached, Survey};
 pub use gather::Gathered;
 pub use local::{look, open_gathering, open_local, open_reading, volumes_of};
+pub use other::Claim;
 pub use rules::Rules;
 pub use spec::{Class, TierSpec, VolumeSpec, parse_volumes};
 pub use speed::SpeedStatus;
 
 use crate::{Appender, DirEntry, Error, FilePath, Result, Volume};
 use base::Clock;
+use other::Other;
 use parking_lot::{Mutex, RwLock};
 use record::{RECORD_LEN, Record};
 use speed::{Change, Speed, Timed};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use volume::PlacedAppender;
 
 /// The list of volumes, in the root.
@@ -54,25 +57,15 @@ const ROOM_KEPT_BYTES: u64 = 64 << 20;
 /// Told of what goes on, in a sentence.
 pub type Tell = Arc<dyn Fn(String) + Send + Sync>;
 
-/// A volume beside the home.
-struct Other {
-    id: u64,
-    spec: VolumeSpec,
-    /// `None` when it is missing and the operator said to go on.
-    volume: Option<Arc<dyn Volume>>,
-    used_bytes: Arc<AtomicU64>,
-    /// Files that were to be put here and were not since the last that was.
-    passed_over: AtomicBool,
-    speed: Arc<Speed>,
-}
-
 /// What a tier has and did.
 #[derive(Clone, Debug)]
 pub struct VolumeStatus {
     /// As it was said.
     pub spec: VolumeSpec,
-    /// Whether it is there.
+    /// Whether it is there, and has not failed.
     pub is_there: bool,
+    /// Why it cannot be used, or only be read.
+    pub trouble: Option<String>,
     /// Bytes of the root's files on it.
     pub used_bytes: u64,
     /// Bytes that the file system has left; `None` when there is no telling.
@@ -85,7 +78,7 @@ pub struct VolumeStatus {
 pub struct TieredVolume {
     home: Arc<dyn Volume>,
     tiers: Vec<TierSpec>,
-    others: Vec<Other>,
+    others: Vec<Arc<Other>>,
     rules: RwLock<Rules>,
     /// Files that more than one record tells of, and how many do: crashes leave such.
     shared: Mutex<HashMap<Record, u32>>,
@@ -110,15 +103,6 @@ enum At {
     Placed(Record),
 }
 
-/// Makes a byte durable, and forgets it.
-fn probe(volume: &dyn Volume) -> Result<()> {
-    let path = FilePath::new(PROBE_NAME);
-    let _ = volume.remove_file(&path);
-    let mut file = volume.create(&path)?;
-    file.append(b"x")?;
-    file.finish()
-}
-
 fn object_path(object: &str) -> FilePath {
     FilePath::new(OBJECTS).join(object)
 }
@@ -126,12 +110,13 @@ fn object_path(object: &str) -> FilePath {
 impl TieredVolume {
     /// What each volume has.
     pub fn status(&self) -> Vec<VolumeStatus> {
-        let free = |volume: &Arc<dyn Volume>| volume.free_bytes().ok().flatten();
-        let status = |other: &Other| VolumeStatus {
+        let free = |volume: Arc<dyn Volume>| volume.free_bytes().ok().flatten();
+        let status = |other: &Arc<Other>| VolumeStatus {
             spec: other.spec.clone(),
-            is_there: other.volume.is_some(),
+            is_there: !other.has_failed(),
+            trouble: other.trouble().map(|why| why.to_string()),
             used_bytes: other.used_bytes.load(Ordering::Relaxed),
-            free_bytes: other.volume.as_ref().and_then(free),
+            free_bytes: other.volume().and_then(free),
             speed: other.speed.status(),
         };
         self.others.iter().map(status).collect()
@@ -141,8 +126,9 @@ impl TieredVolume {
     /// them. Costs two readings of the clock and a short lock for each read and sync of theirs.
     #[must_use]
     pub fn measured(mut self, clock: &Arc<dyn Clock>) -> TieredVolume {
-        for other in &mut self.others {
-            other.speed = Arc::new(Speed::new(Some(clock.clone())));
+        // Nobody has a file of theirs yet.
+        for other in self.others.iter_mut().filter_map(Arc::get_mut) {
+            other.speed = Speed::new(Some(clock.clone()));
         }
         self
     }
@@ -160,17 +146,18 @@ impl TieredVolume {
         Ok(is_change)
     }
 
-    /// Tries volumes that are called slow, and those of which too little is known to compare others with, with a small file, and tells which have grown slow or fast. To be called about once a second, where it
-    /// may wait for the slowest of them.
+    /// Sees which volumes have failed or are back, tries those that are called slow, and those of which too little is known to compare others with, with
+    /// a small file, and tells which have grown slow or fast. To be called about once a second, where it may wait for the slowest of them.
     pub fn look_after(&self) {
+        self.others.iter().for_each(|other| other.look_after());
         let has_peers =
             |other: &Other| self.others.iter().any(|peer| peer.id != other.id && peer.spec.tier == other.spec.tier);
-        let is_tried = |other: &&Other| other.speed.is_slow() || (has_peers(other) && !other.speed.is_known());
+        let is_tried = |other: &&Arc<Other>| other.speed.is_slow() || (has_peers(other) && !other.speed.is_known());
         for other in self.others.iter().filter(is_tried) {
-            let Some(volume) = &other.volume else { continue };
+            let Some(volume) = other.volume().filter(|_| other.takes_files()) else { continue };
             // One that stands still is not asked again before it answers.
             if other.speed.status().waits_us == 0 {
-                let _ = other.speed.time(Timed::Sync, || probe(&**volume));
+                let _ = other.speed.time(Timed::Sync, || other::probe(&*volume)).map_err(|error| other.suspect(&error));
             }
         }
         self.look_at_speeds();
@@ -179,9 +166,9 @@ impl TieredVolume {
     /// Tells which volumes have grown slow or fast. Waits for none.
     fn look_at_speeds(&self) {
         for tier in &self.tiers {
-            let of_tier: Vec<&Other> =
-                self.others.iter().filter(|o| o.spec.tier == *tier && o.volume.is_some()).collect();
-            let speeds: Vec<&Speed> = of_tier.iter().map(|other| &*other.speed).collect();
+            let of_tier: Vec<&Arc<Other>> =
+                self.others.iter().filter(|other| other.spec.tier == *tier && !other.has_failed()).collect();
+            let speeds: Vec<&Speed> = of_tier.iter().map(|other| &other.speed).collect();
             for (at, change) in speed::look(&speeds) {
                 let (place, name) = (&of_tier[at].spec.place, &tier.name);
                 let ms = |us: u64| us as f64 / 1000.0;
@@ -214,8 +201,8 @@ impl TieredVolume {
         }
     }
 
-    /// The volume that a record tells of.
-    fn volume_of(&self, operation: &str, path: &FilePath, record: &Record) -> Result<(&Other, &Arc<dyn Volume>)> {
+    /// The volume that a record tells of, unless it failed.
+    fn volume_of(&self, operation: &str, path: &FilePath, record: &Record) -> Result<(&Arc<Other>, Arc<dyn Volume>)> {
         let error = |what: String| Error::new(operation, path, io::Error::other(what));
         let Some(other) = self.others.iter().find(|other| other.id == record.volume) else {
             return Err(error(format!(
@@ -223,28 +210,12 @@ impl TieredVolume {
                 record.volume
             )));
         };
-        match &other.volume {
+        match other.volume() {
             Some(volume) => Ok((other, volume)),
-            None => Err(error(format!(
-                "its bytes are on the volume {} (tier {}), which is missing; mount it and start again",
-                other.spec.place, other.spec.tier.name
-            ))),
+            None => Err(other.refusal(operation, path, other.life()).unwrap_or_else(|| {
+                error(format!("its bytes are on {}, which came back just now; try again", other.name()))
+            })),
         }
-    }
-
-    /// An error of the volume's file as one of the name that it has in the tree. A file that is missing there is none that does not exist.
-    fn say(other: &Other, path: &FilePath, record: &Record, error: Error) -> Error {
-        let Error { operation, offset, source, .. } = error;
-        let place = format!("{}/{}", other.spec.place, object_path(&record.object));
-        let source = match source.kind() {
-            io::ErrorKind::NotFound => io::Error::other(format!(
-                "its bytes are lost: {place} (tier {}) is not there; the volume was emptied or is not the one that it was. To give the \
-                 file up, remove its record from the root directory",
-                other.spec.tier.name
-            )),
-            kind => io::Error::new(kind, format!("{source} ({place}, tier {})", other.spec.tier.name)),
-        };
-        Error { operation, path: path.clone(), offset, source }
     }
 
     /// Calls the volume that has the file's bytes.
@@ -256,7 +227,7 @@ impl TieredVolume {
         call: impl FnOnce(&dyn Volume, &FilePath) -> Result<T>,
     ) -> Result<T> {
         let (other, volume) = self.volume_of(operation, path, record)?;
-        call(&**volume, &object_path(&record.object)).map_err(|error| Self::say(other, path, record, error))
+        call(&*volume, &object_path(&record.object)).map_err(|error| other.say(path, record, error))
     }
 
     /// The entry as the tree has it: with the length of the bytes, wherever they are.
@@ -293,7 +264,7 @@ impl TieredVolume {
         }
         drop(shared);
         let Some(other) = self.others.iter().find(|other| other.id == record.volume) else { return };
-        let Some(volume) = &other.volume else { return };
+        let Some(volume) = other.volume() else { return };
         let object = object_path(&record.object);
         let len = volume.stat(&object).ok().flatten().map_or(0, |entry| entry.len);
         match volume.remove_file(&object) {
@@ -326,11 +297,11 @@ impl TieredVolume {
     }
 
     /// Volumes of the tier that can take a file, fast ones before slow ones, the one with the most room first.
-    fn candidates(&self, tier: &TierSpec) -> Vec<(&Other, &Arc<dyn Volume>)> {
+    fn candidates(&self, tier: &TierSpec) -> Vec<(&Arc<Other>, Arc<dyn Volume>)> {
         self.look_at_speeds();
-        let mut found: Vec<(u64, &Other, &Arc<dyn Volume>)> = Vec::new();
-        for other in self.others.iter().filter(|other| other.spec.tier == *tier) {
-            let Some(volume) = &other.volume else { continue };
+        let mut found: Vec<(u64, &Arc<Other>, Arc<dyn Volume>)> = Vec::new();
+        for other in self.others.iter().filter(|other| other.spec.tier == *tier && other.takes_files()) {
+            let Some(volume) = other.volume() else { continue };
             let used = other.used_bytes.load(Ordering::Relaxed);
             let to_limit = other.spec.limit_bytes.map_or(u64::MAX, |limit| limit.saturating_sub(used));
             let free = match volume.free_bytes() {
@@ -358,18 +329,23 @@ impl TieredVolume {
     /// Creates the file on `other`, then its record at `path`.
     fn create_on(
         &self,
-        other: &Other,
+        other: &Arc<Other>,
         volume: &Arc<dyn Volume>,
         path: &FilePath,
         past_cache: bool,
     ) -> std::result::Result<Box<dyn Appender>, Failed> {
+        let life = other.life();
+        if !other.is_itself() {
+            let refused = || Error::new("create", path, io::Error::other(format!("{} has just failed", other.name())));
+            return Err(Failed::There(other.refusal("create", path, life).unwrap_or_else(refused)));
+        }
         let number = self.next_object.fetch_add(1, Ordering::Relaxed);
         let record = Record { volume: other.id, object: format!("{:016x}-{number:x}", self.unique) };
         let object = object_path(&record.object);
         let made = if past_cache { volume.create_past_cache(&object) } else { volume.create(&object) };
         let appender = made
             .and_then(|appender| volume.sync_dir(&object.parent()).map(|()| appender))
-            .map_err(|error| Failed::There(Self::say(other, path, &record, error)));
+            .map_err(|error| Failed::There(other.say(path, &record, error)));
         let recorded = appender.and_then(|appender| {
             let mut file = self.home.create(path).map_err(Failed::Home)?;
             let written = file.append(&record.encode()).and_then(|()| file.finish());
@@ -383,9 +359,8 @@ impl TieredVolume {
             Ok(inner) => {
                 other.passed_over.store(false, Ordering::Relaxed);
                 let place = format!("{}/{object}, tier {}", other.spec.place, other.spec.tier.name);
-                let used_bytes = other.used_bytes.clone();
-                let speed = other.speed.clone();
-                Ok(Box::new(PlacedAppender { inner, path: path.clone(), place, used_bytes, counted: 0, speed }))
+                let other = other.clone();
+                Ok(Box::new(PlacedAppender { inner, path: path.clone(), place, counted: 0, other, life }))
             }
             Err(error) => {
                 let _ = volume.remove_file(&object);

@@ -2,10 +2,11 @@
 
 mod shared;
 
-use basalt_fs::tiered::{Attached, Rules, TieredVolume, VolumeSpec};
+use basalt_fs::mem::{Fault, Op};
+use basalt_fs::tiered::{Attached, Claim, Rules, TieredVolume, VolumeSpec};
 use basalt_fs::{
     Appender, Capabilities, CrashPolicy, DirEntry, FaultKind, FileKind, FilePath, MemVolume, Placement, ReadAt, Result,
-    Settled, TEMPORARY_PREFIX, Volume, VolumeHints,
+    Settled, SlowVolume, TEMPORARY_PREFIX, Trouble, Volume, VolumeHints,
 };
 use base::Rng;
 use shared::{contract, path};
@@ -17,7 +18,7 @@ const COLD: [&str; 2] = ["cold:hdd:/data/1", "cold:hdd:/data/2"];
 
 fn attached(spec: &str, volume: Option<&MemVolume>) -> Attached {
     let volume = volume.map(|volume| Arc::new(volume.clone()) as Arc<dyn Volume>);
-    Attached { spec: spec.parse::<VolumeSpec>().expect("legal"), volume }
+    Attached { spec: spec.parse::<VolumeSpec>().expect("legal"), volume, claim: None }
 }
 
 fn rules() -> Rules {
@@ -373,7 +374,8 @@ fn a_full_failing_or_limited_volume_is_passed_over() {
     assert_eq!(machine.home.stat(&path("b")).expect("stat").expect("plain").len, 2000);
     assert!(told.lock().expect("no panic").iter().any(|line| line.contains("/mnt/flash") && line.contains("full")));
     for disk in &machine.cold {
-        disk.fail_op(2, FaultKind::Io);
+        let kind = FaultKind::Io;
+        disk.inject(Fault { op: Some(Op::Create), path_contains: None, nth: 1, kind, forever: false });
     }
     write(&volume, "c", FileKind::Major, &[1; 2000]).expect("elsewhere");
     assert_eq!(machine.home.stat(&path("c")).expect("stat").expect("plain").len, 2000);
@@ -514,6 +516,183 @@ fn new_files_go_to_the_fast_volume_of_a_tier_until_the_slow_one_is_fast_again() 
         volume.look_after();
     }
     assert!(volume.status().iter().all(|status| !status.speed.is_slow), "{:?}", volume.status());
+}
+
+/// A machine whose volumes may be put in trouble, and what was told.
+struct Troubled {
+    machine: Machine,
+    troubles: [Trouble; 2],
+    /// What is found at the places of the two cold volumes.
+    mounted: [Arc<Mutex<std::result::Result<MemVolume, String>>>; 2],
+    told: Arc<Mutex<Vec<String>>>,
+    clock: Arc<base::ManualClock>,
+    volume: TieredVolume,
+}
+
+impl Troubled {
+    fn new() -> Troubled {
+        let machine = Machine::new();
+        let troubles = [Trouble::default(), Trouble::default()];
+        let mounted = [0, 1].map(|at| Arc::new(Mutex::new(Ok(machine.cold[at].clone()))));
+        let cold = |at: usize| {
+            let (place, trouble): (Arc<Mutex<std::result::Result<MemVolume, String>>>, _) =
+                (mounted[at].clone(), troubles[at].clone());
+            let claim: Claim = Arc::new(move || {
+                let volume = place.lock().expect("free").clone()?;
+                Ok(Arc::new(SlowVolume::new(Arc::new(volume), trouble.clone())))
+            });
+            let volume = Some(claim().expect("mounted"));
+            Attached { spec: COLD[at].parse::<VolumeSpec>().expect("legal"), volume, claim: Some(claim) }
+        };
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let telling = told.clone();
+        let tell = Arc::new(move |sentence| telling.lock().expect("free").push(sentence));
+        let clock = Arc::new(base::ManualClock::new(0));
+        let volumes = vec![attached(FLASH, Some(&machine.flash)), cold(0), cold(1)];
+        let home = Arc::new(machine.home.clone());
+        let (volume, _) = TieredVolume::attach(home, volumes, rules(), &Rng::seeded(7), tell).expect("attached");
+        let volume = volume.measured(&(clock.clone() as Arc<dyn base::Clock>));
+        Troubled { machine, troubles, mounted, told, clock, volume }
+    }
+
+    /// A second passes.
+    fn look(&self) {
+        self.clock.advance_ms(1000);
+        self.volume.look_after();
+    }
+
+    fn told(&self) -> Vec<String> {
+        std::mem::take(&mut *self.told.lock().expect("free"))
+    }
+
+    /// Whether the two cold volumes are there.
+    fn there(&self) -> [bool; 2] {
+        let status = self.volume.status();
+        [status[1].is_there, status[2].is_there]
+    }
+}
+
+#[test]
+fn a_volume_that_fails_takes_its_files_along_and_nothing_else_and_brings_them_back() {
+    let disks = Troubled::new();
+    let volume = &disks.volume;
+    write(volume, "a", FileKind::Major, &[1; 700]).expect("written");
+    let on = usize::from(!disks.machine.cold[0].exists(&path("files")).expect("asked"))
+        + usize::from(disks.machine.cold[0].list(&path("files")).expect("listed").is_empty());
+    let open = volume.open(&path("a")).expect("open");
+    write(volume, "b", FileKind::Flush, &[2; 700]).expect("written");
+    let mut half = volume.create_placed(&path("half"), &Placement::of(FileKind::Major), false).expect("created");
+    half.append(&[3; 10]).expect("buffered");
+    let before = volume.failures_and_returns();
+    disks.told();
+
+    // Both fail as one goes: whichever has the half file.
+    disks.troubles.iter().for_each(|trouble| trouble.fail(true));
+    let error = open.read_exact_at(&mut [0; 1], 0).expect_err("it fails").to_string();
+    assert!(error.contains("read a") && error.contains("/data/"), "{error}");
+    assert!(!disks.there()[on], "at the first error that it cannot explain away");
+    let told = disks.told();
+    assert!(
+        told.len() == 1 && told[0].contains("has failed: ") && told[0].contains("are closed until it is back"),
+        "{told:?}"
+    );
+    assert!(open.lost_with().is_some(), "who has it open is told");
+    let error = volume.open(&path("a")).map(drop).expect_err("refused").to_string();
+    assert!(error.contains("which has failed") && error.contains("used again when it is back"), "{error}");
+    disks.look();
+    assert_eq!(disks.there(), [false, false], "one that nobody used is seen, too");
+    // The rest goes on, and new files go elsewhere.
+    assert_eq!(volume.read(&path("b")).expect("there"), [2; 700]);
+    write(volume, "c", FileKind::Major, &[4; 700]).expect("written elsewhere");
+    assert_eq!(volume.read(&path("c")).expect("there"), [4; 700]);
+    volume.remove_file(&path("a")).expect_err("its bytes would be forgotten");
+
+    // Tried with growing pauses; told once.
+    disks.told();
+    (0..40).for_each(|_| disks.look());
+    assert_eq!(disks.told(), Vec::<String>::new());
+    disks.troubles.iter().for_each(|trouble| trouble.fail(false));
+    (0..16).for_each(|_| disks.look());
+    assert_eq!(disks.there(), [true, true]);
+    assert!(disks.told().iter().filter(|told| told.ends_with("is back: its files are used again")).count() == 2);
+    assert!(volume.failures_and_returns() > before);
+    assert_eq!(volume.read(&path("a")).expect("back"), [1; 700]);
+    assert!(open.lost_with().is_some(), "what was open before is not to be relied on");
+    assert!(volume.open(&path("a")).expect("anew").lost_with().is_none());
+    half.append(&[3; 10]).and_then(|()| half.sync()).expect_err("nobody knows what is there of it");
+    write(volume, "d", FileKind::Major, &[5; 700]).expect("written");
+    volume.remove_file(&path("a")).expect("removed");
+}
+
+#[test]
+fn a_volume_that_was_swapped_gets_no_file_and_one_that_is_gone_is_taken_anew() {
+    let disks = Troubled::new();
+    let volume = &disks.volume;
+    (0..4).for_each(|at| write(volume, &format!("f{at}"), FileKind::Major, &[at; 700]).expect("written"));
+    // Emptied, and another root's volume in the place of the other: what the mount points show.
+    let kept = disks.machine.cold.each_ref().map(|disk| disk.crash(&Rng::seeded(1), CrashPolicy::KeepAll));
+    for disk in &disks.machine.cold {
+        disk.remove_dir_all(&path("files")).expect("gone");
+        disk.remove_file(&path(".basalt.volume")).expect("gone");
+    }
+    disks.machine.cold[1].create_dir_all(&path("files")).expect("made");
+    disks.machine.cold[1].publish(&path(".basalt.volume"), &stranger()).expect("another's");
+    write(volume, "new", FileKind::Major, &[9; 700]).expect("elsewhere");
+    assert_eq!(disks.machine.cold[1].list(&path("files")).expect("listed").len(), 0, "nothing for a stranger");
+    let told = disks.told().join("\n");
+    assert!(told.contains("is the volume mounted?") && told.contains("another volume is in its place"), "{told}");
+    assert_eq!(disks.there(), [false, false]);
+    // Unmounted altogether, then mounted again.
+    for place in &disks.mounted {
+        *place.lock().expect("free") = Err("it is not there".into());
+    }
+    (0..20).for_each(|_| disks.look());
+    assert_eq!(disks.there(), [false, false]);
+    for (place, disk) in disks.mounted.iter().zip(kept) {
+        *place.lock().expect("free") = Ok(disk);
+    }
+    (0..16).for_each(|_| disks.look());
+    assert_eq!(disks.there(), [true, true]);
+    (0..4).for_each(|at| assert_eq!(volume.read(&path(&format!("f{at}"))).expect("back"), [at; 700]));
+    assert_eq!(volume.read(&path("new")).expect("there"), [9; 700]);
+}
+
+/// What a volume of another root directory says of itself.
+fn stranger() -> Vec<u8> {
+    let other = Machine { seed: 99, ..Machine::new() };
+    other.open();
+    other.flash.read(&path(".basalt.volume")).expect("it says whose it is")
+}
+
+#[test]
+fn a_volume_that_can_only_be_read_gets_no_files_and_a_damaged_file_is_not_its_volumes_failure() {
+    let disks = Troubled::new();
+    let volume = &disks.volume;
+    write(volume, "a", FileKind::Flush, &[1; 700]).expect("written");
+    let flash = &disks.machine.flash;
+    let only_read = |on: bool| {
+        flash.watch(None);
+        flash.clear_faults();
+        if on {
+            let kind = FaultKind::ReadOnly;
+            flash.inject(Fault { op: Some(Op::Create), path_contains: None, nth: 1, kind, forever: true });
+        }
+    };
+    only_read(true);
+    write(volume, "b", FileKind::Flush, &[2; 700]).expect("in the root directory");
+    let status = volume.status();
+    assert!(status[0].is_there, "{status:?}");
+    assert!(status[0].trouble.as_deref().is_some_and(|why| why.contains("can only be read")), "{status:?}");
+    assert_eq!(volume.read(&path("a")).expect("read"), [1; 700]);
+    only_read(false);
+    (0..4).for_each(|_| disks.look());
+    assert_eq!(volume.status()[0].trouble, None);
+    // The file alone.
+    let object = flash.list(&path("files")).expect("listed")[0].name.clone();
+    flash.remove_file(&path("files").join(&object)).expect("damaged");
+    let error = volume.open(&path("a")).map(drop).expect_err("lost").to_string();
+    assert!(error.contains("its bytes are lost"), "{error}");
+    assert!(volume.status()[0].is_there);
 }
 
 #[test]

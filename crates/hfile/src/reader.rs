@@ -203,6 +203,11 @@ impl Reader {
         self.source.file.block_hosts(part).unwrap_or_default()
     }
 
+    /// The place that failed since the file was opened, if one did. Asks nobody.
+    pub fn lost_with(&self) -> Option<String> {
+        self.source.file.lost_with()
+    }
+
     /// Bytes of the whole file.
     pub fn len_bytes(&self) -> u64 {
         self.len

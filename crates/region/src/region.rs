@@ -88,6 +88,13 @@ impl Region {
         close::close(&self.core, mode)
     }
 
+    /// The volume that failed since files of the region were opened there, and is that in the way of reading them: the region is to be closed, and
+    /// opened again when the volume is back. Looks at every file's handle, and asks no disk.
+    pub fn lost_with(&self) -> Option<String> {
+        let of_store = |store: &crate::store::Store| store.peek().files.iter().find_map(|file| file.reader.lost_with());
+        self.core.stores.iter().find_map(of_store)
+    }
+
     /// Whether it takes no new work.
     pub fn is_closing(&self) -> bool {
         !self.core.serving.is_open()

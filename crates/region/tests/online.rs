@@ -206,6 +206,7 @@ fn where_the_files_of_a_tiered_store_lie_follows_the_configuration() {
         let spec = fs::tiered::Attached {
             spec: "flash:ssd:/mnt/flash".parse().expect("legal"),
             volume: Some(Arc::new(flash.clone()) as Arc<dyn Volume>),
+            claim: None,
         };
         let server = Server::new(now);
         let (home, rules) = (Arc::new(server.volume.clone()), fs::tiered::Rules::default());

@@ -19,7 +19,7 @@ fn region_on(trouble: &Trouble) -> Arc<Region> {
     config.set("hbase.hregion.memstore.flush.size", FLUSH_BYTES.to_string());
     let server = Server::try_on(MemVolume::new(), 1_700_000_000_000, &config, 1).expect("an empty volume");
     let slow = SlowVolume::new(Arc::new(MemVolume::new()), trouble.clone());
-    let spec = Attached { spec: "slow:hdd:/data/1".parse().expect("legal"), volume: Some(Arc::new(slow)) };
+    let spec = Attached { spec: "slow:hdd:/data/1".parse().expect("legal"), volume: Some(Arc::new(slow)), claim: None };
     let kinds = ["flush", "minor", "major"].map(|kind| (kind, "slow".to_owned()));
     let rules = Rules { kinds: kinds.into(), ..Rules::default() };
     let home = Arc::new(server.volume.clone());

@@ -141,7 +141,7 @@ pub(crate) fn spawn(server: &Arc<RegionServer>, config: &Config) -> Vec<JoinHand
             Box::new(|server| {
                 // One that stands still holds up this thread alone.
                 while !server.stop.wait(VOLUMES_PERIOD) {
-                    server.env.volume.look_after();
+                    server.look_after_volumes();
                 }
             }),
         );

@@ -46,6 +46,7 @@ mod stop_signal;
 mod traces;
 mod users;
 mod views;
+mod volumes;
 mod work_queue;
 
 pub use bulk_load::BulkLoadFiles;

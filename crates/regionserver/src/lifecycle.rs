@@ -35,15 +35,16 @@ impl RegionServer {
         if self.stop.is_set() {
             return Err(ServerError::Stopping(self.name.clone()));
         }
+        let _turn = self.waiting.turn.read();
         if let Some(region) = self.region(&name) {
             if region.is_closing() {
                 // Its closing failed half way and has to end first: what it holds is in the log only.
-                self.close_region(&name)?;
+                self.close_in_turn(&name)?;
             } else {
                 return Ok(region.open_seq_id().0);
             }
         }
-        let opened = self.open_offline(info, table)?;
+        let opened = self.open_offline_in_turn(info, table)?;
         Ok(self.put_online(opened))
     }
 
@@ -52,6 +53,16 @@ impl RegionServer {
     /// # Errors
     /// [`ServerError`]; nothing is open then.
     pub fn open_offline(&self, info: &RegionInfo, table: Arc<TableDescriptor>) -> Result<OpenedRegion, ServerError> {
+        let _turn = self.waiting.turn.read();
+        self.open_offline_in_turn(info, table)
+    }
+
+    /// As [`RegionServer::open_offline`], for who has the turn.
+    pub(crate) fn open_offline_in_turn(
+        &self,
+        info: &RegionInfo,
+        table: Arc<TableDescriptor>,
+    ) -> Result<OpenedRegion, ServerError> {
         if self.stop.is_set() {
             return Err(ServerError::Stopping(self.name.clone()));
         }
@@ -72,6 +83,7 @@ impl RegionServer {
     pub fn put_online(&self, opened: OpenedRegion) -> u64 {
         let region = &opened.region;
         self.online.insert(region);
+        self.waiting.forget(region.name());
         self.refresh_replicas(region);
         if region.needs_compaction() || region.splitter().has_references() {
             self.maintenance.consider_compaction(region.name());
@@ -85,12 +97,21 @@ impl RegionServer {
     /// [`ServerError`]; the region is open as before or half closed (it takes no more calls), and stays here: closing it
     /// again goes on where this stopped.
     pub fn close_region(&self, encoded_name: &str) -> Result<(), ServerError> {
-        let Some(region) = self.region(encoded_name) else { return Ok(()) };
+        let _turn = self.waiting.turn.read();
+        self.close_in_turn(encoded_name)
+    }
+
+    fn close_in_turn(&self, encoded_name: &str) -> Result<(), ServerError> {
+        let Some(region) = self.region(encoded_name) else {
+            // One that waits for its volume is closed, and does not open again by itself.
+            self.waiting.forget(encoded_name);
+            return Ok(());
+        };
         let _transition = self.begin_transition(region.info())?;
         self.close_and_forget(&region, CloseMode::Flush)
     }
 
-    fn close_and_forget(&self, region: &Arc<Region>, mode: CloseMode) -> Result<(), ServerError> {
+    pub(crate) fn close_and_forget(&self, region: &Arc<Region>, mode: CloseMode) -> Result<(), ServerError> {
         let closed = region.close(mode).map_err(|error| self.escalate_fatal(error));
         if closed.is_err()
             && !base::inject!("regionserver.close.failure-forgotten")
@@ -106,7 +127,7 @@ impl RegionServer {
         Ok(closed?)
     }
 
-    fn begin_transition(&self, info: &RegionInfo) -> Result<Transition, ServerError> {
+    pub(crate) fn begin_transition(&self, info: &RegionInfo) -> Result<Transition, ServerError> {
         let begun = self.online.begin_transition(info.encoded_name());
         begun.ok_or_else(|| ServerError::InTransition(info.name_string()))
     }

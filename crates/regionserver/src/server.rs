@@ -16,6 +16,7 @@ use crate::slow_log::SlowLog;
 use crate::space_quotas::SpaceQuotas;
 use crate::stop_signal::StopSignal;
 use crate::users::Users;
+use crate::volumes::WaitingRegions;
 use arc_swap::ArcSwap;
 use base::{Adder, Clock, Config, Holder, Ledger, Tasks, TimestampMs};
 use bytes::Bytes;
@@ -164,6 +165,8 @@ pub struct RegionServer {
     pub(crate) bulk_load_files: BulkLoadFiles,
     pub(crate) stop: StopSignal,
     pub(crate) online: OnlineRegions,
+    /// Those that a failed volume keeps from being online.
+    pub(crate) waiting: WaitingRegions,
     on_fatal: Arc<dyn Fn(String) + Send + Sync>,
     on_stop_request: Arc<dyn Fn(String) + Send + Sync>,
     fatal: AtomicBool,
@@ -230,6 +233,7 @@ impl RegionServer {
             bulk_load_files,
             stop: StopSignal::default(),
             online: OnlineRegions::default(),
+            waiting: WaitingRegions::default(),
             on_fatal,
             on_stop_request,
             fatal: AtomicBool::new(false),
@@ -376,6 +380,16 @@ impl RegionServer {
     /// The online region of that encoded name.
     pub fn region(&self, encoded_name: &str) -> Option<Arc<Region>> {
         self.online.get(encoded_name)
+    }
+
+    /// The region of that encoded name, if it is closed here only until the volume of its files is back.
+    pub(crate) fn waiting_region(&self, encoded_name: &str) -> Option<RegionInfo> {
+        self.waiting.get(encoded_name)
+    }
+
+    /// The places of its files beside that of the names. May wait for file systems to answer.
+    pub fn volumes(&self) -> Vec<fs::tiered::VolumeStatus> {
+        self.env.volume.volumes()
     }
 
     /// All online regions.

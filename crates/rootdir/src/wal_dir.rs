@@ -336,6 +336,10 @@ impl VolumeHints for WalDirVolume {
         volumes
     }
 
+    fn failures_and_returns(&self) -> u64 {
+        self.root.failures_and_returns() + self.logs.failures_and_returns()
+    }
+
     fn set_places(
         &self,
         kinds: &std::collections::BTreeMap<&'static str, String>,

@@ -86,7 +86,8 @@ fn status(home: Arc<LocalVolume>) -> anyhow::Result<ExitCode> {
     for status in volume.status() {
         let VolumeSpec { tier, place, .. } = &status.spec;
         let free = status.free_bytes.map_or_else(|| "unknown".to_owned(), |bytes| bytes.to_string());
-        let (used, there) = (status.used_bytes, if status.is_there { "" } else { ", MISSING" });
+        let there = status.trouble.map_or_else(String::new, |why| format!(", MISSING: {why}"));
+        let used = status.used_bytes;
         println!("tier {} ({}): {place}, {used} bytes of files, {free} bytes free{there}", tier.name, tier.class);
     }
     Ok(ExitCode::SUCCESS)

@@ -71,6 +71,7 @@ impl StatusSource for Invented {
                 memstore_limit_bytes: 3 << 30,
                 resident_bytes: 5_300_000_000,
             },
+            volumes: Vec::new(),
             block_cache: BlockCache {
                 capacity_bytes: 3 << 30,
                 used_bytes: 2_950_000_000,

@@ -127,6 +127,8 @@ pub struct Status {
     pub memory: Memory,
     /// Who holds how much of the memory budget.
     pub holders: Vec<Holder>,
+    /// The disks beside the root directory's.
+    pub volumes: Vec<Volume>,
     /// The block cache.
     pub block_cache: BlockCache,
     /// The write-ahead log.
@@ -222,6 +224,7 @@ impl Status {
             block_cache: BlockCache::default(),
             log: Log::default(),
             holders: Vec::new(),
+            volumes: Vec::new(),
             queues: Queues::default(),
             rpc: Rpc::default(),
             tables: Vec::new(),
@@ -279,6 +282,25 @@ pub struct Holder {
     pub highest_bytes: u64,
     /// May be held now; `None` without a limit.
     pub cap_bytes: Option<u64>,
+}
+
+/// A disk beside the root directory's.
+#[derive(Clone, Debug)]
+pub struct Volume {
+    /// Its directory.
+    pub place: String,
+    /// Its tier, and that one's class.
+    pub tier: String,
+    /// Bytes of files on it.
+    pub used_bytes: u64,
+    /// Bytes that it has left; `None` when there is no telling.
+    pub free_bytes: Option<u64>,
+    /// What ninety-nine of a hundred syncs of the last minute took no longer than, in microseconds; `None` without any.
+    pub sync_p99_us: Option<u64>,
+    /// How it is, as a sentence.
+    pub condition: String,
+    /// Whether that is as it should be.
+    pub is_well: bool,
 }
 
 /// The block cache.

@@ -59,6 +59,8 @@ pub enum FaultKind {
     Io,
     /// `ENOSPC`.
     Full,
+    /// `EROFS`: an error made the system mount it for reading alone.
+    ReadOnly,
     /// `ETIMEDOUT`: a remote disk that does not answer.
     TimedOut,
     /// A read meets the end of the file too early.
@@ -77,6 +79,7 @@ impl FaultKind {
             FaultKind::FlippedBit | FaultKind::FlippedWrite => unreachable!("no call fails of it"),
             FaultKind::Io => io::Error::from_raw_os_error(5),
             FaultKind::Full => io::ErrorKind::StorageFull.into(),
+            FaultKind::ReadOnly => io::ErrorKind::ReadOnlyFilesystem.into(),
             FaultKind::TimedOut => io::ErrorKind::TimedOut.into(),
             FaultKind::ShortRead => io::ErrorKind::UnexpectedEof.into(),
             FaultKind::Stopped => io::Error::other("the machine stopped"),

@@ -1,15 +1,15 @@
 //! Puts the volumes together: whose each is, what the root lists, which files tell of which.
 
+use super::other::{Claim, Other, identify as identify_as};
 use super::record::{Identity, List, Listed, RECORD_LEN, Record};
-use super::speed::Speed;
-use super::{IDENTITY_NAME, LIST_NAME, OBJECTS, Other, Rules, Tell, TierSpec, TieredVolume, VolumeSpec};
+use super::{IDENTITY_NAME, LIST_NAME, OBJECTS, Rules, Tell, TierSpec, TieredVolume, VolumeSpec};
 use crate::{Error, FilePath, Result, Volume};
 use base::Rng;
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicU64;
 
 /// A volume to be put under the root's names.
 pub struct Attached {
@@ -17,6 +17,8 @@ pub struct Attached {
     pub spec: VolumeSpec,
     /// What is there; `None` when nothing is, and the operator said to go on.
     pub volume: Option<Arc<dyn Volume>>,
+    /// How to take its place anew when it failed; `None`: it is tried as it is.
+    pub claim: Option<Claim>,
 }
 
 /// What the files of a root and those on its volumes come to.
@@ -55,7 +57,7 @@ fn refuse(path: &FilePath, what: String) -> Error {
     Error::new("use the volumes of", path, io::Error::new(io::ErrorKind::InvalidInput, what))
 }
 
-fn read_if_there(volume: &dyn Volume, name: &str) -> Result<Option<Vec<u8>>> {
+pub(super) fn read_if_there(volume: &dyn Volume, name: &str) -> Result<Option<Vec<u8>>> {
     match volume.read(&FilePath::new(name)) {
         Err(error) if error.is_not_found() => Ok(None),
         other => other.map(Some),
@@ -132,10 +134,10 @@ impl TieredVolume {
                 list
             }
         };
-        let mut others: Vec<Other> = Vec::new();
+        let mut others: Vec<Arc<Other>> = Vec::new();
         // Those that are there say who they are; what is left in the list is missing.
         let (there, missing): (Vec<_>, Vec<_>) = volumes.into_iter().partition(|attached| attached.volume.is_some());
-        for Attached { spec, volume } in there.into_iter().chain(missing) {
+        for Attached { spec, volume, claim } in there.into_iter().chain(missing) {
             let id = match &volume {
                 Some(volume) => identify(&**volume, &spec, &list, &records, rng)?,
                 None => {
@@ -153,25 +155,19 @@ impl TieredVolume {
                 let what = format!("{} and {} are the same volume", twice.spec.place, spec.place);
                 return Err(refuse(&root_path, what));
             }
-            others.push(Other {
-                id,
-                spec,
-                volume,
-                used_bytes: Arc::default(),
-                passed_over: AtomicBool::new(false),
-                speed: Arc::new(Speed::new(None)),
-            });
+            let volume = volume.ok_or_else(|| "it was missing at the start".to_owned());
+            others.push(Arc::new(Other::new(list.root, id, spec, volume, claim, tell.clone())));
         }
         forgotten(&list, &others, &records)?;
         let wanted = List {
             root: list.root,
             volumes: others
                 .iter()
-                .map(|Other { id, spec, .. }| Listed {
-                    id: *id,
-                    tier: spec.tier.name.clone(),
-                    class: spec.tier.class.name().to_owned(),
-                    place: spec.place.clone(),
+                .map(|other| Listed {
+                    id: other.id,
+                    tier: other.spec.tier.name.clone(),
+                    class: other.spec.tier.class.name().to_owned(),
+                    place: other.spec.place.clone(),
                 })
                 .collect(),
         };
@@ -203,22 +199,12 @@ impl TieredVolume {
         open: &dyn Fn(&str) -> Option<Arc<dyn Volume>>,
     ) -> Result<TieredVolume> {
         let list = read_list(&*home)?.unwrap_or(List { root: 0, volumes: Vec::new() });
-        let other = |listed: &Listed| -> Option<Other> {
+        let other = |listed: &Listed| -> Option<Arc<Other>> {
             let spec: VolumeSpec = format!("{}:{}:{}", listed.tier, listed.class, listed.place).parse().ok()?;
             let wanted = Identity { root: list.root, id: listed.id };
-            let is_it = |volume: &Arc<dyn Volume>| {
-                read_if_there(&**volume, IDENTITY_NAME).ok().flatten().and_then(|bytes| Identity::decode(&bytes))
-                    == Some(wanted)
-            };
-            let volume = open(&listed.place).filter(is_it);
-            Some(Other {
-                id: listed.id,
-                spec,
-                volume,
-                used_bytes: Arc::default(),
-                passed_over: AtomicBool::new(false),
-                speed: Arc::new(Speed::new(None)),
-            })
+            let volume = open(&listed.place).ok_or_else(|| "its directory is not there".to_owned());
+            let volume = volume.and_then(|volume| identify_as(&*volume, wanted).map(|()| volume));
+            Some(Arc::new(Other::new(list.root, listed.id, spec, volume, None, Arc::new(|_| {}))))
         };
         Ok(TieredVolume {
             home,
@@ -246,7 +232,7 @@ impl TieredVolume {
         let named: HashSet<(u64, &str)> = records.all.iter().map(|(_, r)| (r.volume, r.object.as_str())).collect();
         let mut there: HashSet<(u64, String)> = HashSet::new();
         for other in &self.others {
-            let Some(volume) = &other.volume else { continue };
+            let Some(volume) = other.volume() else { continue };
             let dir = FilePath::new(OBJECTS);
             let mut used_bytes = 0;
             for entry in volume.list(&dir)?.into_iter().filter(|entry| !entry.is_dir) {
@@ -269,7 +255,7 @@ impl TieredVolume {
     /// What volumes say.
     pub fn remove_nameless(&self, survey: &Survey) -> Result<()> {
         for (place, object, _) in &survey.nameless {
-            let volume = self.others.iter().find(|other| other.spec.place == *place).and_then(|o| o.volume.as_ref());
+            let volume = self.others.iter().find(|other| other.spec.place == *place).and_then(|other| other.volume());
             volume.map_or(Ok(()), |volume| volume.remove_file(object))?;
         }
         Ok(())
@@ -282,7 +268,7 @@ fn adopted(volumes: &[Attached], records: &Records, rng: &Rng) -> Result<List> {
     if records.all.is_empty() {
         return Ok(list);
     }
-    for Attached { spec, volume } in volumes {
+    for Attached { spec, volume, .. } in volumes {
         let Some(volume) = volume else { continue };
         let identity = read_if_there(&**volume, IDENTITY_NAME)?.and_then(|bytes| Identity::decode(&bytes));
         if let Some(identity) = identity.filter(|identity| records.on(identity.id) > 0) {
@@ -346,7 +332,7 @@ fn identify(volume: &dyn Volume, spec: &VolumeSpec, list: &List, records: &Recor
 }
 
 /// Refuses to go on without a volume that has files.
-fn forgotten(list: &List, others: &[Other], records: &Records) -> Result<()> {
+fn forgotten(list: &List, others: &[Arc<Other>], records: &Records) -> Result<()> {
     let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
     records.all.iter().for_each(|(_, record)| *counts.entry(record.volume).or_default() += 1);
     let lost = counts.into_iter().find(|(id, _)| !others.iter().any(|other| other.id == *id));

@@ -31,7 +31,7 @@ impl TieredVolume {
             gathered.files += 1;
             progress(path, gathered);
         }
-        for volume in self.others.iter().filter_map(|other| other.volume.as_ref()) {
+        for volume in self.others.iter().filter_map(|other| other.volume()) {
             // What no name has stays: it may be somebody's.
             if volume.list(&FilePath::new(OBJECTS))?.is_empty() {
                 volume.remove_dir_all(&FilePath::new(OBJECTS))?;

@@ -1,9 +1,10 @@
 //! The same over directories of this machine.
 
 use super::attach::read_list;
-use super::{Attached, LIST_NAME, Rules, Survey, Tell, TieredVolume, VolumeSpec};
+use super::{Attached, Claim, LIST_NAME, Rules, Survey, Tell, TieredVolume, VolumeSpec};
 use crate::{DirectoryLock, Error, FilePath, LocalVolume, Result, SlowVolume, Trouble, Volume};
 use base::Rng;
+use parking_lot::Mutex;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -29,6 +30,27 @@ fn claim(spec: &VolumeSpec) -> std::result::Result<(LocalVolume, DirectoryLock),
     }
 }
 
+/// What makes a volume's directory this process's; none while it could not be had.
+pub type HeldLock = Arc<Mutex<Option<DirectoryLock>>>;
+
+/// Takes the directory as often as it is asked to: what is mounted there may be another file system each time.
+fn claim_again(spec: VolumeSpec, lock: HeldLock, delay: Duration) -> Claim {
+    Arc::new(move || {
+        let mut lock = lock.lock();
+        // A lock on what was there before would be in the way of the same directory's.
+        *lock = None;
+        let (volume, taken) = claim(&spec)?;
+        *lock = Some(taken);
+        let volume: Arc<dyn Volume> = Arc::new(volume);
+        if delay.is_zero() {
+            return Ok(volume);
+        }
+        let trouble = Trouble::default();
+        trouble.delay(delay);
+        Ok(Arc::new(SlowVolume::new(volume, trouble)))
+    })
+}
+
 /// Puts the volumes that `specs` say under the names of `home`, for this process alone; the locks are to be kept as long as the volume.
 /// Each call to a volume takes so much longer as
 /// `delay` says, for tests. With `may_be_missing` what cannot be used is told of and missed when a file of it is wanted. Without specs, `None` for a root that
@@ -44,7 +66,7 @@ pub fn open_local(
     delay: &dyn Fn(&VolumeSpec) -> Duration,
     rng: &Rng,
     tell: Tell,
-) -> Result<Option<(TieredVolume, Survey, Vec<DirectoryLock>)>> {
+) -> Result<Option<(TieredVolume, Survey, Vec<HeldLock>)>> {
     if specs.is_empty() && !home.exists(&FilePath::new(LIST_NAME))? {
         return Ok(None);
     }
@@ -54,29 +76,22 @@ pub fn open_local(
             let root = home.root().display();
             return Err(refuse(format!("the volume {} and the root directory {root} lie in one another", spec.place)));
         }
-        let volume: Option<Arc<dyn Volume>> = match claim(spec) {
-            Ok((volume, lock)) => {
-                locks.push(lock);
-                let (volume, delay) = (Arc::new(volume), delay(spec));
-                if delay.is_zero() {
-                    Some(volume)
-                } else {
-                    let trouble = Trouble::default();
-                    trouble.delay(delay);
-                    tell(format!(
-                        "each call to the volume {} takes {delay:?} longer, as it was set for a test",
-                        spec.place
-                    ));
-                    Some(Arc::new(SlowVolume::new(volume, trouble)))
-                }
-            }
+        let lock: HeldLock = Arc::default();
+        let delay = delay(spec);
+        if !delay.is_zero() {
+            tell(format!("each call to the volume {} takes {delay:?} longer, as it was set for a test", spec.place));
+        }
+        let claim = claim_again(spec.clone(), lock.clone(), delay);
+        let volume = match claim() {
+            Ok(volume) => Some(volume),
             Err(why) if may_be_missing => {
-                tell(format!("{why}; its files are missing until the next start"));
+                tell(format!("{why}; its files are missing until it is back"));
                 None
             }
             Err(why) => return Err(refuse(why)),
         };
-        volumes.push(Attached { spec: spec.clone(), volume });
+        locks.push(lock);
+        volumes.push(Attached { spec: spec.clone(), volume, claim: Some(claim) });
     }
     let (volume, survey) = TieredVolume::attach(home, volumes, rules, rng, tell)?;
     Ok(Some((volume, survey, locks)))
@@ -90,7 +105,7 @@ pub fn open_gathering(
     home: Arc<LocalVolume>,
     rng: &Rng,
     tell: Tell,
-) -> Result<Option<(TieredVolume, Survey, Vec<DirectoryLock>)>> {
+) -> Result<Option<(TieredVolume, Survey, Vec<HeldLock>)>> {
     let Some(list) = read_list(&*home)? else { return Ok(None) };
     let mut specs = Vec::new();
     for listed in &list.volumes {

@@ -139,12 +139,15 @@ impl Speed {
             read_median_us: state.reads.quantile(0.5),
             read_p99_us: state.reads.quantile(0.99),
             waits_us: waits_us(&state, now_us),
-            is_slow: state.is_slow,
+            is_slow: state.is_slow || waits_us(&state, now_us) >= STALLED_US,
         }
     }
 
+    /// Whether it was found slow, or a call stands still now: that counts before anybody looks.
     pub(super) fn is_slow(&self) -> bool {
-        self.state.lock().is_slow
+        let now_us = self.now_us().unwrap_or(0);
+        let state = self.state.lock();
+        state.is_slow || waits_us(&state, now_us) >= STALLED_US
     }
 
     /// Whether it was used enough of late.
@@ -275,7 +278,9 @@ mod tests {
         let seen = speeds[0].time(Timed::Sync, || {
             clock.advance_ms(900);
             let early = look_at(&speeds);
+            assert!(!speeds[0].status().is_slow);
             clock.advance_ms(200);
+            assert!(speeds[0].status().is_slow && speeds[0].is_slow(), "before anybody looks");
             Ok::<_, ()>((early, look_at(&speeds)))
         });
         let (early, late) = seen.expect("it returns");

@@ -1,7 +1,8 @@
 //! The contract, over all volumes at once.
 
+use super::other::Other;
 use super::rules::Choice;
-use super::speed::{Speed, Timed};
+use super::speed::Timed;
 use super::{At, Failed, RECORD_LEN, Record, TieredVolume, VolumeStatus, object_path};
 use crate::{
     AppendHints, Appender, BlockHosts, Capabilities, DirEntry, Error, FileKind, FilePart, FilePath, Placement, ReadAt,
@@ -10,7 +11,7 @@ use crate::{
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 impl Volume for TieredVolume {
     fn open(&self, path: &FilePath) -> Result<Arc<dyn ReadAt>> {
@@ -21,10 +22,12 @@ impl Volume for TieredVolume {
         let mut bytes = vec![0; RECORD_LEN as usize];
         file.read_exact_at(&mut bytes, 0)?;
         let Some(record) = Record::decode(&bytes) else { return Ok(file) };
-        let inner = self.on("open", path, &record, |volume, object| volume.open(object))?;
         let (other, _) = self.volume_of("open", path, &record)?;
+        // Before it is opened: what is opened in a life that ends meanwhile is not taken for one of the next.
+        let (other, life) = (other.clone(), other.life());
+        let inner = self.on("open", path, &record, |volume, object| volume.open(object))?;
         let place = format!("{}/{}, tier {}", other.spec.place, object_path(&record.object), other.spec.tier.name);
-        Ok(Arc::new(PlacedFile { inner, path: path.clone(), place, speed: other.speed.clone() }))
+        Ok(Arc::new(PlacedFile { inner, path: path.clone(), place, other, life }))
     }
 
     fn create(&self, path: &FilePath) -> Result<Box<dyn Appender>> {
@@ -163,7 +166,7 @@ impl VolumeHints for TieredVolume {
             return Err(Error::new("create", path, io::ErrorKind::AlreadyExists.into()));
         }
         for (other, volume) in self.candidates(tier) {
-            match self.create_on(other, volume, path, past_cache) {
+            match self.create_on(other, &volume, path, past_cache) {
                 Ok(appender) => return Ok(appender),
                 Err(Failed::Home(error)) => return Err(error),
                 Err(Failed::There(error)) => {
@@ -196,12 +199,16 @@ impl VolumeHints for TieredVolume {
         self.status()
     }
 
+    fn failures_and_returns(&self) -> u64 {
+        self.others.iter().map(|other| other.life()).sum()
+    }
+
     fn set_places(&self, kinds: &BTreeMap<&'static str, String>) -> std::result::Result<bool, String> {
         TieredVolume::set_places(self, kinds)
     }
 
     fn has_several_places(&self) -> bool {
-        self.others.iter().any(|other| other.volume.is_some())
+        !self.others.is_empty()
     }
 
     fn free_bytes(&self) -> Result<Option<u64>> {
@@ -229,22 +236,56 @@ struct PlacedFile {
     inner: Arc<dyn ReadAt>,
     path: FilePath,
     place: String,
-    speed: Arc<Speed>,
+    other: Arc<Other>,
+    /// In which it was opened.
+    life: u64,
+}
+
+impl PlacedFile {
+    fn say(&self, error: Error) -> Error {
+        self.other.suspect(&error);
+        say(&self.path, &self.place, error)
+    }
 }
 
 impl ReadAt for PlacedFile {
     fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> Result<()> {
-        self.speed
-            .time(Timed::Read, || self.inner.read_exact_at(buf, offset))
-            .map_err(|error| say(&self.path, &self.place, error))
+        if self.other.has_failed()
+            && let Some(refusal) = self.other.refusal("read", &self.path, self.life)
+        {
+            return Err(refusal);
+        }
+        self.other.speed.time(Timed::Read, || self.inner.read_exact_at(buf, offset)).map_err(|error| self.say(error))
     }
 
     fn len(&self) -> Result<u64> {
-        self.inner.len().map_err(|error| say(&self.path, &self.place, error))
+        self.inner.len().map_err(|error| self.say(error))
     }
 
     fn hints(&self) -> Option<&dyn ReadHints> {
-        self.inner.hints()
+        Some(self)
+    }
+}
+
+impl ReadHints for PlacedFile {
+    fn will_need(&self, offset: u64, len: u64) {
+        self.inner.will_need(offset, len);
+    }
+
+    fn forget(&self) {
+        self.inner.forget();
+    }
+
+    fn forget_range(&self, offset: u64, len: u64) {
+        self.inner.forget_range(offset, len);
+    }
+
+    fn block_hosts(&self, part: FilePart) -> Option<BlockHosts> {
+        self.inner.block_hosts(part)
+    }
+
+    fn lost_with(&self) -> Option<String> {
+        (self.other.life() != self.life).then(|| self.other.name())
     }
 }
 
@@ -253,46 +294,62 @@ pub(super) struct PlacedAppender {
     pub inner: Box<dyn Appender>,
     pub path: FilePath,
     pub place: String,
-    /// Of its volume.
-    pub used_bytes: Arc<AtomicU64>,
-    /// So much of it is this file's.
+    /// So much of the bytes used on its volume is this file's.
     pub counted: u64,
-    pub speed: Arc<Speed>,
+    pub other: Arc<Other>,
+    /// In which it was created.
+    pub life: u64,
 }
 
 impl PlacedAppender {
-    fn say<T>(&mut self, outcome: Result<T>) -> Result<T> {
-        outcome.map_err(|error| say(&self.path, &self.place, error))
+    /// Calls the file, unless its volume failed since it was begun: nobody knows then what is there of it.
+    fn on<T>(&mut self, operation: &str, call: impl FnOnce(&mut dyn Appender) -> Result<T>) -> Result<T> {
+        match self.other.refusal(operation, &self.path, self.life) {
+            Some(refusal) => Err(refusal),
+            None => call(&mut *self.inner).map_err(|error| {
+                self.other.suspect(&error);
+                say(&self.path, &self.place, error)
+            }),
+        }
+    }
+
+    fn count(&mut self) {
+        let position = self.inner.position();
+        self.other.used_bytes.fetch_add(position.saturating_sub(self.counted), Ordering::Relaxed);
+        self.counted = position;
     }
 }
 
 impl Appender for PlacedAppender {
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        let outcome = self.inner.append(bytes);
-        self.say(outcome)
+        self.on("append to", |inner| inner.append(bytes))
     }
 
     fn flush(&mut self) -> Result<()> {
-        let outcome = self.inner.flush();
-        self.say(outcome)
+        self.on("write", |inner| inner.flush())
     }
 
     fn sync(&mut self) -> Result<()> {
-        let outcome = self.speed.time(Timed::Sync, || self.inner.sync());
-        let position = self.inner.position();
-        self.used_bytes.fetch_add(position.saturating_sub(self.counted), Ordering::Relaxed);
-        self.counted = position;
-        self.say(outcome)
+        let other = self.other.clone();
+        let outcome = self.on("sync", |inner| other.speed.time(Timed::Sync, || inner.sync()));
+        self.count();
+        outcome
     }
 
     fn position(&self) -> u64 {
         self.inner.position()
     }
 
-    fn finish(self: Box<Self>) -> Result<()> {
-        let PlacedAppender { inner, path, place, used_bytes, counted, speed } = *self;
-        used_bytes.fetch_add(inner.position().saturating_sub(counted), Ordering::Relaxed);
-        speed.time(Timed::Sync, || inner.finish()).map_err(|error| say(&path, &place, error))
+    fn finish(mut self: Box<Self>) -> Result<()> {
+        self.count();
+        if let Some(refusal) = self.other.refusal("sync", &self.path, self.life) {
+            return Err(refusal);
+        }
+        let PlacedAppender { inner, path, place, other, .. } = *self;
+        other.speed.time(Timed::Sync, || inner.finish()).map_err(|error| {
+            other.suspect(&error);
+            say(&path, &place, error)
+        })
     }
 
     fn hints(&mut self) -> Option<&mut dyn AppendHints> {

@@ -136,7 +136,11 @@ pub(crate) fn find_region(server: &RegionServer, specifier: &pb::RegionSpecifier
     if server.online.is_in_transition(&name) {
         return Err(Exception::region_opening(&format!("{shown} on {}", server.name)));
     }
-    Err(Exception::new(Kind::NotServingRegion, format!("{shown} is not online on {}", server.name)))
+    let why = match server.waiting_region(&name) {
+        Some(_) => ": a volume with files of it has failed, and it opens again when that is back",
+        None => "",
+    };
+    Err(Exception::new(Kind::NotServingRegion, format!("{shown} is not online on {}{why}", server.name)))
 }
 
 fn with_reads(mut result: CallResult, reads: CallReads) -> CallResult {

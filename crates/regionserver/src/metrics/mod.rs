@@ -282,12 +282,17 @@ fn volumes(sink: &mut Sink, server: &RegionServer) {
     if let Some(files) = memory.compaction_drain.per_second(now_us) {
         sink.real("storeFilesCompactedAwayPerSecond", files);
     }
-    for volume in server.env.volume.volumes() {
+    let volumes = server.env.volume.volumes();
+    if !volumes.is_empty() {
+        sink.gauge("regionsWaitingForVolumes", server.waiting.len() as u64);
+    }
+    for volume in volumes {
         let name =
             format!("volume_{}_{}", volume.spec.tier.name, volume.spec.place.trim_matches('/').replace('/', "_"));
         let speed = volume.speed;
         sink.gauge(format!("{name}_usedBytes"), volume.used_bytes)
             .gauge(format!("{name}_isThere"), u64::from(volume.is_there))
+            .gauge(format!("{name}_takesFiles"), u64::from(volume.trouble.is_none()))
             .gauge(format!("{name}_isSlow"), u64::from(speed.is_slow))
             .gauge(format!("{name}_waitsMicros"), speed.waits_us);
         let times = [

@@ -80,12 +80,12 @@ impl Orders {
             tracing::info!("{encoded_name} is being closed already");
             return self.submitted.finish(ordered.procedure);
         };
-        let Some(region) = self.server.region(&encoded_name) else {
+        // Closed until its volume is back is closed for good from now on.
+        let online = self.server.region(&encoded_name).map(|region| region.info().clone());
+        let Some(info) = online.or_else(|| self.server.waiting_region(&encoded_name)) else {
             tracing::info!("{encoded_name} is to be closed, and is not online");
             return self.submitted.finish(ordered.procedure);
         };
-        let info = region.info().clone();
-        drop(region);
         let (server, name) = (self.server.clone(), encoded_name.clone());
         let closed = off_worker(move || server.close_region(&name).map_err(|error| error.to_string())).await;
         let closed = closed.unwrap_or_else(|error| Err(format!("the closing failed inside: {error}")));

@@ -65,6 +65,7 @@ pub fn draw(status: &Status, rates: &RequestRates, request: &PageRequest<'_>) ->
     work::running(&mut page, request.running);
     work::slow_calls_short(&mut page, request.slow_calls);
     memory(&mut page, status);
+    volumes(&mut page, status);
     facts(&mut page, status, request.face);
     lists::tables(&mut page, status);
     lists::regions(&mut page, status, &request.regions);
@@ -136,6 +137,36 @@ fn memory(page: &mut Markup, status: &Status) {
             }
             None => drop(page.raw("<td class=n>&ndash;</td><td></td></tr>")),
         }
+    }
+    frame::table_end(page);
+}
+
+/// The disks beside the root directory's, where there are any.
+fn volumes(page: &mut Markup, status: &Status) {
+    if status.volumes.is_empty() {
+        return;
+    }
+    page.raw("<h2>Volumes</h2>");
+    frame::table(page, &["Directory", "Tier", "n Files", "n Free", "n Sync, 99th percentile", "Condition"]);
+    for volume in &status.volumes {
+        page.raw("<tr>");
+        frame::cell(page, &volume.place);
+        frame::cell(page, &volume.tier);
+        frame::number(page, Bytes(volume.used_bytes));
+        match volume.free_bytes {
+            Some(bytes) => frame::number(page, Bytes(bytes)),
+            None => drop(page.raw("<td class=n>&ndash;</td>")),
+        }
+        match volume.sync_p99_us {
+            Some(us) => frame::number(page, format_args!("{:.1} ms", us as f64 / 1000.0)),
+            None => drop(page.raw("<td class=n>&ndash;</td>")),
+        }
+        if volume.is_well {
+            frame::cell(page, &volume.condition);
+        } else {
+            page.raw("<td><b>").text(&volume.condition).raw("</b></td>");
+        }
+        page.raw("</tr>");
     }
     frame::table_end(page);
 }
@@ -237,4 +268,34 @@ fn facts(page: &mut Markup, status: &Status, face: Face) {
         page.raw("</dd>");
     }
     page.raw("</dl></div>");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::status::Volume;
+
+    #[test]
+    fn a_volume_in_trouble_is_named_and_none_is_where_there_are_none() {
+        let mut status = Status::unknown("1", 0);
+        let drawn = |status: &Status| {
+            let mut page = Markup::with_capacity(1024);
+            volumes(&mut page, status);
+            page.finish()
+        };
+        assert_eq!(drawn(&status), "");
+        let volume = |condition: &str, is_well| Volume {
+            place: "/data/1".into(),
+            tier: "cold (hdd)".into(),
+            used_bytes: 1,
+            free_bytes: None,
+            sync_p99_us: Some(1500),
+            condition: condition.into(),
+            is_well,
+        };
+        status.volumes = vec![volume("well", true), volume("failed: <gone>", false)];
+        let page = drawn(&status);
+        assert!(page.contains("1.5 ms") && page.contains("<td>well</td>"), "{page}");
+        assert!(page.contains("<b>failed: &lt;gone&gt;</b>"), "{page}");
+    }
 }

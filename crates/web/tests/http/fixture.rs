@@ -73,6 +73,7 @@ impl StatusSource for Fake {
             ports: vec![Port { name: "master", address: "127.0.0.1:16000".to_owned() }],
             requests: self.requests(),
             memory: Memory { budget_bytes: 1 << 30, memstore_bytes: 1 << 20, ..Memory::default() },
+            volumes: Vec::new(),
             block_cache: BlockCache { hits: 3, misses: 1, ..BlockCache::default() },
             log: Log { syncs: 10, sync_us: 5000, ..Log::default() },
             holders: vec![Holder {

@@ -1,0 +1,134 @@
+//! A node one of whose volumes fails and comes back.
+
+use crate::common::Place;
+use basalt_assembly::Node;
+use client::{Put, ScanOptions};
+use fs::tiered::{Attached, Rules, TieredVolume};
+use fs::{MemVolume, SlowVolume, Trouble, Volume};
+use model::{FamilyDescriptor, Get, Scan, TableDescriptor, TableName};
+use proto::methods::Method;
+use proto::pb;
+use region::Region;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A node with a tier that may be put in trouble, and kinds of files there. Its log syncs.
+async fn place(kinds: &[(&'static str, &str)]) -> (Place, Trouble) {
+    let trouble = Trouble::default();
+    let cold = SlowVolume::new(Arc::new(MemVolume::new()), trouble.clone());
+    let place = Place::start_with(|parts| {
+        let volume: Option<Arc<dyn Volume>> = Some(Arc::new(cold));
+        let spec = Attached { spec: "cold:hdd:/data/1".parse().expect("legal"), volume, claim: None };
+        let home = parts.volume.clone();
+        let tell = Arc::new(|_| {});
+        parts.config.set("hbase.wal.hsync", "true");
+        let kinds = kinds.iter().map(|(kind, tier)| (*kind, (*tier).to_owned())).collect();
+        let rules = Rules { kinds, ..Rules::default() };
+        let attached = TieredVolume::attach(home, vec![spec], rules, &parts.rng, tell);
+        parts.volume = Arc::new(attached.expect("attached").0.measured(&parts.clock));
+        parts.outside = parts.volume.clone();
+    })
+    .await;
+    (place, trouble)
+}
+
+async fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let waiting = async {
+        while !holds() {
+            tokio::task::yield_now().await;
+        }
+    };
+    assert!(tokio::time::timeout(Duration::from_secs(60), waiting).await.is_ok(), "in vain: {what}");
+}
+
+fn region_of<S: basalt_assembly::Syncer>(node: &Node<S>, table: &TableName) -> Option<Arc<Region>> {
+    node.server().regions().into_iter().find(|region| region.info().table == *table)
+}
+
+async fn rows_of(place: &Place, table: &TableName) -> usize {
+    let table = place.connection.table(table);
+    let mut scanner = table.scan(Scan::default(), ScanOptions::default());
+    let mut count = 0;
+    while let Some(rows) = scanner.next_batch().await.expect("a scan") {
+        count += rows.len();
+    }
+    count
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_volume_that_fails_closes_its_regions_and_no_others_and_opens_them_when_it_is_back() {
+    let (place, trouble) = place(&[]).await;
+    let [on_cold, at_home] = ["cold", "home"].map(|name| TableName::parse(name).expect("legal"));
+    let admin = place.connection.admin();
+    for (name, policy) in [(&on_cold, "cold"), (&at_home, "NONE")] {
+        let mut family = FamilyDescriptor::new("f");
+        family.attributes.insert("STORAGE_POLICY".into(), policy.into());
+        admin.create_table(&TableDescriptor::new(name.clone(), [family]), &[]).await.expect("made");
+        let table = place.connection.table(name);
+        table.put(&Put::new("a").add("f", "q", "1").build()).await.expect("put");
+        admin.flush(name).await.expect("flushed");
+        table.put(&Put::new("b").add("f", "q", "2").build()).await.expect("put");
+    }
+    let encoded = region_of(&place.node, &on_cold).expect("online").info().encoded_name().clone();
+
+    trouble.fail(true);
+    until("it is closed", || region_of(&place.node, &on_cold).is_none()).await;
+    let region = pb::RegionSpecifier {
+        r#type: pb::region_specifier::RegionSpecifierType::EncodedRegionName.into(),
+        value: encoded.as_bytes().to_vec().into(),
+    };
+    let get = pb::GetRequest { region, get: pb::Get { row: b"a"[..].into(), ..pb::Get::default() } };
+    // While it is on its way it is said to be opening, which clients try again as well.
+    let refused = loop {
+        let refused = place.call::<pb::GetResponse>(Method::ClientGet, &get).await.expect_err("it is not open");
+        if refused.class().ends_with("NotServingRegionException") {
+            break refused;
+        }
+        tokio::task::yield_now().await;
+    };
+    assert!(refused.message().contains("a volume with files of it has failed"), "{}", refused.message());
+    assert_eq!(rows_of(&place, &at_home).await, 2, "others go on");
+    place.connection.table(&at_home).put(&Put::new("c").add("f", "q", "3").build()).await.expect("put");
+    admin.flush(&at_home).await.expect("flushed");
+
+    trouble.fail(false);
+    until("it is open again", || region_of(&place.node, &on_cold).is_some()).await;
+    assert_eq!(rows_of(&place, &on_cold).await, 2, "what was in memory, too");
+    let cell = place.connection.table(&on_cold).get(&Get::new("b")).await.expect("read");
+    assert_eq!(cell.value(b"f", b"q"), Some(&b"2"[..]));
+
+    // What is closed by an order while it waits does not come back by itself.
+    trouble.fail(true);
+    until("it is closed", || region_of(&place.node, &on_cold).is_none()).await;
+    admin.disable_table(&on_cold).await.expect("disabled");
+    trouble.fail(false);
+    until("the volume is back", || place.node.server().volumes().iter().all(|volume| volume.is_there)).await;
+    let server = place.node.server().clone();
+    tokio::task::spawn_blocking(move || server.look_after_volumes()).await.expect("no panic");
+    assert!(region_of(&place.node, &on_cold).is_none(), "its table is disabled");
+    admin.enable_table(&on_cold).await.expect("enabled");
+    assert_eq!(rows_of(&place, &on_cold).await, 2);
+    place.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_log_whose_volume_fails_goes_on_on_another_and_what_it_held_goes_to_files() {
+    let (place, trouble) = place(&[("wal", "cold")]).await;
+    let name = TableName::parse("t").expect("legal");
+    let descriptor = TableDescriptor::new(name.clone(), [FamilyDescriptor::new("f")]);
+    place.connection.admin().create_table(&descriptor, &[]).await.expect("made");
+    let table = place.connection.table(&name);
+    table.put(&Put::new("a").add("f", "q", "1").build()).await.expect("put");
+    assert!(place.node.server().volumes()[0].used_bytes > 0, "the log is there");
+    trouble.fail(true);
+    table.put(&Put::new("b").add("f", "q", "2").build()).await.expect("acknowledged by another file");
+    let region = region_of(&place.node, &name).expect("it stays open");
+    until("its memory is in a file", || region.memstore_bytes() == 0).await;
+    assert_eq!(place.node.logs()[0].stats().rescues, 1);
+    assert_eq!(rows_of(&place, &name).await, 2);
+    trouble.fail(false);
+    until("the volume is back", || place.node.server().volumes().iter().all(|volume| volume.is_there)).await;
+    assert_eq!(rows_of(&place, &name).await, 2);
+    drop(region);
+    place.stop().await;
+}
