@@ -1,28 +1,23 @@
 //! hbase:meta as its region has it, looked at by the world after each commit, without a call.
 //!
-//! Always true: the live regions of each table tile the key space, at every read point; and what becomes OPEN on a server is online there.
+//! Always true: the live regions of each table tile the key space, at every read point. That a region which is OPEN is online where it is said to
+//! be holds at rest only: a server tells the master first and puts the region online when the master has noted it, as HBase's does.
 
-use super::world::{Cluster, SLICE_MS};
+use super::world::Cluster;
 use crate::{Violation, ensure};
 use bytes::Bytes;
 use cell::CellBuffer;
-use master::cluster::RegionState;
 use master::meta::{MetaContent, RegionRow, parse_meta, whole_scan};
 use model::{RegionInfo, ServerName, TableName};
 use region::{Limits, Region};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// A region that is OPEN: its encoded name, where, and the sequence id at which it opened.
-type Open = (Arc<str>, ServerName, u64);
 
 /// What was seen last.
 #[derive(Default)]
 pub struct Catalog {
     /// The server of hbase:meta, and its read point.
     seen: Option<(ServerName, u64)>,
-    at_ms: u64,
-    open: BTreeSet<Open>,
     /// Commits that were looked at.
     pub commits: u64,
 }
@@ -41,34 +36,17 @@ impl Catalog {
         });
         let Some((gate, name, region)) = host else { return Ok(()) };
         let point = region.read_point();
-        let is_at_once = cluster.now_ms() <= self.at_ms + SLICE_MS;
         let seen = Some((name.clone(), point.0));
         if self.seen == seen {
-            self.at_ms = cluster.now_ms();
             return Ok(());
         }
         // While the name node is away it may be unreadable: later.
         let Some(content) = gate.aside(|| read(&region)) else { return Ok(()) };
         self.commits += 1;
         check_tiling(&content)?;
-        let open: BTreeSet<Open> = content.regions.iter().filter_map(open).collect();
-        if is_at_once && self.seen.is_some() {
-            for (encoded, at, seq_id) in open.difference(&self.open) {
-                let server = serving.iter().find(|(_, name, _, holds)| name == at && *holds);
-                let is_online = server.is_none_or(|(_, _, server, _)| server.region(encoded).is_some());
-                ensure(is_online, || {
-                    format!("hbase:meta has {encoded} as OPEN on {at} since {seq_id}, which does not have it")
-                })?;
-            }
-        }
-        (self.seen, self.at_ms, self.open) = (seen, cluster.now_ms(), open);
+        self.seen = seen;
         Ok(())
     }
-}
-
-fn open(row: &RegionRow) -> Option<Open> {
-    let is_open = row.state == Some(RegionState::Open);
-    is_open.then(|| Some((row.info.encoded_name().clone(), row.location.clone()?, row.open_seq_id?))).flatten()
 }
 
 fn read(region: &Arc<Region>) -> Option<MetaContent> {
@@ -108,6 +86,7 @@ fn shape(meta: &MetaContent) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use master::cluster::RegionState;
 
     fn row(start: &'static str, end: &'static str, retired: bool) -> RegionRow {
         let table = TableName::parse("t").expect("a name");

@@ -308,6 +308,7 @@ impl Run {
 
     fn begin_work(&mut self) {
         self.ends = Arc::default();
+        self.cluster.net.double([0, 20][self.rng.below(2) as usize]);
         for number in 0..WORKERS {
             // Some wait longer for an answer than a session lasts.
             let patience = Duration::from_secs([4, 30][self.rng.below(2) as usize]);
@@ -404,8 +405,8 @@ impl Run {
             }
             83..=85 => self.cluster.hdfs.lose_answers([0, 40, 8][self.rng.below(3) as usize]),
             86..=87 => self.cluster.hdfs.break_pipelines([0, 60, 10][self.rng.below(3) as usize]),
-            88..=89 => self.cluster.net.delay([3, 60, 900][self.rng.below(3) as usize]),
-            90 if self.rng.one_in(2) => self.cluster.net.double([0, 12, 3][self.rng.below(3) as usize]),
+            88 => self.cluster.net.delay([3, 60, 900][self.rng.below(3) as usize]),
+            89 => self.cluster.net.double([0, 12, 3][self.rng.below(3) as usize]),
             90 => self.cluster.net.reset([0, 100, 10][self.rng.below(3) as usize]),
             91..=95 => {
                 self.cluster.hdfs.set_name_node(NameNode::Up);
