@@ -24,6 +24,7 @@ pub mod host;
 pub mod loads;
 pub mod network;
 pub mod order;
+pub mod progress;
 pub mod promises;
 pub mod run;
 pub mod scans;

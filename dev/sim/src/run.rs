@@ -5,6 +5,7 @@ use crate::Violation;
 use crate::busy;
 use crate::check;
 use crate::order::{Ending, Track};
+use crate::progress;
 use crate::promises::{Counts, Promises};
 use crate::steps;
 use crate::work::{self, CLIENTS, Desk};
@@ -274,6 +275,7 @@ impl Schedule {
         let mut clients: Vec<Option<JoinHandle<()>>> = (0..=CLIENTS).map(|_| None).collect();
         while self.left > 0 {
             self.left -= 1;
+            progress::step();
             self.summary.steps += 1;
             if let Some(end) = self.act(world, &desk, &mut clients).await? {
                 return Ok(end);

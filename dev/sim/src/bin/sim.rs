@@ -2,12 +2,16 @@
 #![allow(clippy::disallowed_methods, reason = "a tool: it looks at the machine's clock for its own figures")]
 
 use basalt_sim::cluster;
+use basalt_sim::progress::{Patience, Steps};
 use basalt_sim::run::{Plan, Summary, run};
 use parking_lot::Mutex;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+
+/// A run that makes no step for so long hangs. A step is a few milliseconds' work; on a machine that does much else, seconds.
+const HANGS_AFTER: Duration = Duration::from_secs(120);
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -101,8 +105,8 @@ struct Campaign {
     runs: u64,
     most_failures: usize,
     next: AtomicU64,
-    /// By worker: the seed it is at, and the second since when.
-    now: Vec<(AtomicU64, AtomicU64)>,
+    /// By worker: the seed it is at, and the steps that it has made.
+    now: Vec<(AtomicU64, Mutex<Option<Steps>>)>,
     failures: Mutex<Vec<u64>>,
 }
 
@@ -113,11 +117,11 @@ impl Campaign {
         loop {
             let seed = self.first + self.next.fetch_add(1, Ordering::Relaxed);
             if seed >= self.first + self.runs || self.failures.lock().len() >= self.most_failures {
-                self.now[worker].1.store(u64::MAX, Ordering::Relaxed);
+                *self.now[worker].1.lock() = None;
                 return done;
             }
             self.now[worker].0.store(seed, Ordering::Relaxed);
-            self.now[worker].1.store(self.begun.elapsed().as_secs(), Ordering::Relaxed);
+            *self.now[worker].1.lock() = Some(Steps::here());
             match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| world.run(seed))) {
                 Ok(Ok(summary)) => done.push((seed, summary)),
                 Ok(Err(failed)) => {
@@ -134,12 +138,15 @@ impl Campaign {
 
     /// A run that hangs says which one it is, and ends the program.
     fn watch(&self, again: impl Fn(u64) -> String) -> ! {
+        let mut patience: Vec<Patience> = self.now.iter().map(|_| Patience::new(HANGS_AFTER)).collect();
         loop {
             std::thread::sleep(Duration::from_secs(5));
-            for (seed, since) in &self.now {
-                if self.begun.elapsed().as_secs().saturating_sub(since.load(Ordering::Relaxed)) > 120 {
+            for ((seed, steps), patience) in self.now.iter().zip(&mut patience) {
+                let Some(made) = steps.lock().as_ref().map(Steps::count) else { continue };
+                if patience.ends(made, self.begun.elapsed()) {
                     let seed = seed.load(Ordering::Relaxed);
-                    eprintln!("seed {seed} hangs\n  again: {}", again(seed));
+                    let after = HANGS_AFTER.as_secs();
+                    eprintln!("seed {seed} hangs: no step for {after} s\n  again: {}", again(seed));
                     std::process::exit(2);
                 }
             }
@@ -156,7 +163,7 @@ fn seeds<W: World + Copy + Send + 'static>(first: u64, runs: u64, world: &W, mos
         runs,
         most_failures,
         next: AtomicU64::new(0),
-        now: (0..workers).map(|_| (AtomicU64::new(first), AtomicU64::new(0))).collect(),
+        now: (0..workers).map(|_| (AtomicU64::new(first), Mutex::default())).collect(),
         failures: Mutex::default(),
     });
     let (watched, of) = (campaign.clone(), *world);

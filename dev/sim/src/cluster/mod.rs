@@ -11,6 +11,7 @@
 //!
 //! Not in it: Java's servers, disks of DataNodes, security, more than one root directory.
 
+pub mod catalog;
 pub mod client;
 pub mod ensemble;
 pub mod gate;

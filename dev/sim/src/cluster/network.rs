@@ -1,8 +1,9 @@
 //! The network between processes: connections as TCP has them, in memory, through the code that serves sockets.
 //!
 //! Always true: bytes of one direction of a connection come in order and each once, late or never; a direction that is cut holds them until it is
-//! mended, or the connection is reset. What a process has written and what the network had not taken when it died is lost. So calls are not
-//! doubled by the network, but their answers are lost, and whoever asks asks again.
+//! mended, or the connection is reset. What a process has written and what the network had not taken when it died is lost. Answers are lost, and
+//! whoever asks asks again; and a call of one server to another may come a second time, later and on a connection of its own, as from a sender who
+//! took the first for lost. Calls of clients do not: an increment without a nonce counts twice then, in HBase too.
 
 use super::gate::Gate;
 use base::Rng;
@@ -23,6 +24,13 @@ const CAPACITY_BYTES: usize = 1 << 20;
 /// Between two looks at a link that is cut.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// A call that comes twice comes so much later at most.
+const MOST_LATE_MS: u64 = 2_000;
+/// The process of the clients.
+const CLIENTS: &str = "clients";
+/// What a connection begins with: `HBas`, a version, a kind of authentication.
+const PREAMBLE_BYTES: usize = 6;
+
 type Attach = Arc<dyn Fn(Pipe, SocketAddr) + Send + Sync>;
 
 #[derive(Clone)]
@@ -40,6 +48,8 @@ struct State {
     most_delay_ms: u64,
     /// One piece of so many resets its connection; 0: none.
     resets: u64,
+    /// One call of so many between servers comes twice; 0: none.
+    doubles: u64,
     rng: Rng,
 }
 
@@ -50,6 +60,7 @@ pub struct Net {
     /// Whose runtime carries the bytes.
     carrier: Handle,
     connections: Arc<AtomicU64>,
+    doubled: Arc<AtomicU64>,
 }
 
 impl Net {
@@ -60,9 +71,10 @@ impl Net {
             cut: BTreeSet::new(),
             most_delay_ms: 3,
             resets: 0,
+            doubles: 0,
             rng: Rng::seeded(seed ^ 0x4E45_5400),
         };
-        Net { state: Arc::new(Mutex::new(state)), carrier, connections: Arc::default() }
+        Net { state: Arc::new(Mutex::new(state)), carrier, connections: Arc::default(), doubled: Arc::default() }
     }
 
     /// A process listens.
@@ -102,11 +114,21 @@ impl Net {
         self.state.lock().resets = one_in;
     }
 
+    /// One call of `one_in` from a server to another comes twice; 0: none.
+    pub fn double(&self, one_in: u64) {
+        self.state.lock().doubles = one_in;
+    }
+
+    /// Calls that came twice.
+    pub fn doubled(&self) -> u64 {
+        self.doubled.load(Ordering::Relaxed)
+    }
+
     /// All is well again.
     pub fn heal(&self) {
         let mut state = self.state.lock();
         state.cut.clear();
-        (state.most_delay_ms, state.resets) = (3, 0);
+        (state.most_delay_ms, state.resets, state.doubles) = (3, 0, 0);
     }
 
     fn is_cut(&self, from: &Gate, to: &Gate) -> bool {
@@ -124,6 +146,42 @@ impl Net {
         state.resets > 0 && state.rng.one_in(state.resets)
     }
 
+    /// After how long a call comes again, if it does.
+    fn doubles_after(&self, from: &Gate, to: &Gate) -> Option<Duration> {
+        let state = self.state.lock();
+        let doubles =
+            state.doubles > 0 && ![from.name(), to.name()].contains(&CLIENTS) && state.rng.one_in(state.doubles);
+        doubles.then(|| Duration::from_millis(state.rng.below(MOST_LATE_MS)))
+    }
+
+    /// Has who listens hear `bytes` on a connection of their own, and reads no answer.
+    async fn say_again(self, from: Arc<Gate>, listener: Listener, bytes: Vec<u8>, after: Duration) {
+        tokio::time::sleep(after).await;
+        while self.is_cut(&from, &listener.gate) {
+            tokio::time::sleep(LOOK).await;
+        }
+        let said = format!("hear a call of {} again", from.name());
+        if listener.gate.is_dead() || listener.gate.pass_for(&said).is_err() {
+            return;
+        }
+        self.doubled.fetch_add(1, Ordering::Relaxed);
+        let mut far = self.attach(&listener);
+        if far.write_all(&bytes).await.is_ok() {
+            // What is closed at once is not answered, and may not be heard.
+            tokio::time::sleep(Duration::from_millis(MOST_LATE_MS)).await;
+        }
+    }
+
+    /// The network's end of a new connection to who listens.
+    fn attach(&self, listener: &Listener) -> Pipe {
+        let (far, theirs) = pipe(CAPACITY_BYTES);
+        let number = self.connections.fetch_add(1, Ordering::Relaxed);
+        let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 20_000 + (number % 40_000) as u16));
+        let _inside = listener.handle.enter();
+        (listener.attach)(theirs, peer);
+        far
+    }
+
     async fn connect(&self, from: &Arc<Gate>, host: &str, port: u16) -> io::Result<Pipe> {
         from.pass(&format!("connect to {host}:{port}"))?;
         tokio::time::sleep(self.delay_of_piece()).await;
@@ -138,33 +196,29 @@ impl Net {
                 continue;
             }
             let (ours, near) = pipe(CAPACITY_BYTES);
-            let (far, theirs) = pipe(CAPACITY_BYTES);
-            let number = self.connections.fetch_add(1, Ordering::Relaxed);
-            let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 20_000 + (number % 40_000) as u16));
-            {
-                let _inside = listener.handle.enter();
-                (listener.attach)(theirs, peer);
-            }
+            let far = self.attach(&listener);
             let ((near_in, near_out), (far_in, far_out)) = (near.split(), far.split());
             let (net, near_gate, far_gate) = (self.clone(), from.clone(), listener.gate.clone());
             // Both directions in one task: a reset ends both.
             self.carrier.spawn(async move {
                 tokio::select! {
                     biased;
-                    () = net.carry((&near_gate, near_in), (&far_gate, far_out)) => {}
-                    () = net.carry((&far_gate, far_in), (&near_gate, near_out)) => {}
+                    () = net.carry((&near_gate, near_in), (&far_gate, far_out), Some(&listener)) => {}
+                    () = net.carry((&far_gate, far_in), (&near_gate, near_out), None) => {}
                 }
             });
             return Ok(ours);
         }
     }
 
-    /// Brings what comes out of one end to the other, until either end is closed.
+    /// Brings what comes out of one end to the other, until either end is closed. `hears`: who listens there, where these are calls.
     async fn carry(
         &self,
         (from, mut input): (&Arc<Gate>, impl AsyncRead + Unpin),
         (to, mut output): (&Arc<Gate>, impl AsyncWrite + Unpin),
+        hears: Option<&Listener>,
     ) {
+        let mut calls = Calls::default();
         let mut piece = vec![0; 64 * 1024];
         loop {
             let len = match input.read(&mut piece).await {
@@ -181,6 +235,43 @@ impl Net {
             if output.write_all(&piece[..len]).await.is_err() {
                 return;
             }
+            let Some(listener) = hears else { continue };
+            for call in calls.whole_ones(&piece[..len]) {
+                if let Some(after) = self.doubles_after(from, to) {
+                    self.carrier.spawn(self.clone().say_again(from.clone(), listener.clone(), call, after));
+                }
+            }
+        }
+    }
+}
+
+/// Finds the calls in what goes over a connection: a preamble, then a length of 4 bytes before the header and before each call.
+#[derive(Default)]
+struct Calls {
+    /// Preamble and header, once they are whole.
+    head: Option<Vec<u8>>,
+    /// The rest, which is not whole.
+    rest: Vec<u8>,
+}
+
+impl Calls {
+    /// Calls that are whole with this piece, each behind what introduces a connection.
+    fn whole_ones(&mut self, piece: &[u8]) -> Vec<Vec<u8>> {
+        self.rest.extend_from_slice(piece);
+        let mut whole = Vec::new();
+        loop {
+            let before = if self.head.is_none() { PREAMBLE_BYTES } else { 0 };
+            let Some(len) = self.rest.get(before..before + 4) else { return whole };
+            let len = len.iter().fold(0_usize, |len, byte| len << 8 | usize::from(*byte));
+            let end = before + 4 + len;
+            if self.rest.len() < end {
+                return whole;
+            }
+            let frame: Vec<u8> = self.rest.drain(..end).collect();
+            match &self.head {
+                None => self.head = Some(frame),
+                Some(head) => whole.push([&head[..], &frame].concat()),
+            }
         }
     }
 }
@@ -194,5 +285,21 @@ pub struct Outlet {
 impl Network for Outlet {
     fn dial<'a>(&'a self, host: &'a str, port: u16) -> Dialed<'a> {
         Box::pin(self.net.connect(&self.gate, host, port))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_found_however_their_bytes_come() {
+        let (head, one, two) = (&b"HBas\0P\0\0\0\x02ab"[..], &b"\0\0\0\x03one"[..], &b"\0\0\0\0"[..]);
+        let sent = [head, one, two].concat();
+        for size in 1..=sent.len() {
+            let mut calls = Calls::default();
+            let found: Vec<Vec<u8>> = sent.chunks(size).flat_map(|piece| calls.whole_ones(piece)).collect();
+            assert_eq!(found, [[head, one].concat(), [head, two].concat()], "pieces of {size}");
+        }
     }
 }

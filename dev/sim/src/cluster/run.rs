@@ -1,5 +1,6 @@
 //! A run: a cluster at work, everything that can happen to it in an order that the seed draws, and what must be so whatever happens.
 
+use super::catalog::Catalog;
 use super::client::Caller;
 use super::ensemble::EnsembleDefect;
 use super::gate::Fate;
@@ -95,6 +96,8 @@ pub struct Summary {
     pub ended_sessions: u64,
     pub ended_by_themselves: u64,
     pub checks: u64,
+    pub commits: u64,
+    pub doubled: u64,
 }
 
 impl Summary {
@@ -116,6 +119,8 @@ impl Summary {
         self.ended_sessions += other.ended_sessions;
         self.ended_by_themselves += other.ended_by_themselves;
         self.checks += other.checks;
+        self.commits += other.commits;
+        self.doubled += other.doubled;
     }
 }
 
@@ -144,10 +149,11 @@ pub fn run(seed: u64, plan: &Plan) -> Result<Summary, Failed> {
     let failed = |violation| Failed { seed, plan: *plan, violation };
     let mut run = Run::new(seed, *plan);
     run.play().map_err(failed)?;
-    let Run { mut summary, cluster, memory, .. } = run;
+    let Run { mut summary, cluster, memory, catalog, .. } = run;
     let counts = memory.lock().promises.counts;
     (summary.acked, summary.refused, summary.maybe) = (counts.acked, counts.refused, counts.maybe);
     summary.reads = counts.reads;
+    (summary.commits, summary.doubled) = (catalog.map_or(0, |catalog| catalog.commits), cluster.net.doubled());
     summary.world_ms = cluster.now_ms();
     summary.ended_sessions = cluster.ensemble.ended_sessions();
     summary.ended_by_themselves = cluster.ends.values().sum();
@@ -165,6 +171,8 @@ struct Run {
     workers: Vec<(JoinHandle<()>, Arc<Caller>)>,
     ends: Arc<AtomicBool>,
     snapshots: u64,
+    /// Once the tables are made.
+    catalog: Option<Catalog>,
 }
 
 fn panicked(text: String) -> Violation {
@@ -194,6 +202,7 @@ impl Run {
             workers: Vec::new(),
             ends: Arc::default(),
             snapshots: 0,
+            catalog: None,
         }
     }
 
@@ -224,9 +233,12 @@ impl Run {
     }
 
     /// What holds at every moment.
-    fn watch(&self) -> Result<(), Violation> {
+    fn watch(&mut self) -> Result<(), Violation> {
         if let Some(violation) = self.memory.lock().violation.take() {
             return Err(violation);
+        }
+        if let Some(catalog) = &mut self.catalog {
+            catalog.look(&self.cluster)?;
         }
         let mut answering: BTreeMap<Arc<str>, String> = BTreeMap::new();
         for (seat, _, server, holds) in self.cluster.serving() {
@@ -281,6 +293,7 @@ impl Run {
             master.wait_for(id).await
         });
         made.map_err(panicked)?.map_err(|error| Violation(format!("no table can be made: {error}")))?;
+        self.catalog = Some(Catalog::default());
         let (_, caller) = self.admin();
         let written = self.cluster.wait_for(60_000, async move {
             for row in work::first_rows() {
@@ -295,6 +308,7 @@ impl Run {
 
     fn begin_work(&mut self) {
         self.ends = Arc::default();
+        self.cluster.net.double([0, 20][self.rng.below(2) as usize]);
         for number in 0..WORKERS {
             // Some wait longer for an answer than a session lasts.
             let patience = Duration::from_secs([4, 30][self.rng.below(2) as usize]);
@@ -391,7 +405,8 @@ impl Run {
             }
             83..=85 => self.cluster.hdfs.lose_answers([0, 40, 8][self.rng.below(3) as usize]),
             86..=87 => self.cluster.hdfs.break_pipelines([0, 60, 10][self.rng.below(3) as usize]),
-            88..=89 => self.cluster.net.delay([3, 60, 900][self.rng.below(3) as usize]),
+            88 => self.cluster.net.delay([3, 60, 900][self.rng.below(3) as usize]),
+            89 => self.cluster.net.double([0, 12, 3][self.rng.below(3) as usize]),
             90 => self.cluster.net.reset([0, 100, 10][self.rng.below(3) as usize]),
             91..=95 => {
                 self.cluster.hdfs.set_name_node(NameNode::Up);

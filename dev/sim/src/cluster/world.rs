@@ -6,6 +6,7 @@ use super::hdfs::Hdfs;
 use super::network::Net;
 use super::process::{Main, Process};
 use super::servers::{self, ServerDefect, Status, Surroundings};
+use crate::progress;
 use crate::trace::Trace;
 use crate::world::START_MS;
 use base::{Config, ManualClock, Rng};
@@ -256,6 +257,7 @@ impl Cluster {
     /// # Errors
     /// A process panicked.
     pub fn step(&mut self) -> Result<(), String> {
+        progress::step();
         self.now_ms += SLICE_MS;
         self.clock.advance_ms(SLICE_MS);
         self.hdfs.set_now_ms(self.now_ms);

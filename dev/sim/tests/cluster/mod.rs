@@ -1,6 +1,7 @@
 //! Scenarios of a cluster in one deterministic world.
 
 mod defects;
+mod doubled;
 mod models;
 mod reshaping;
 mod seeds;
