@@ -88,6 +88,11 @@ impl Orders {
         }
     }
 
+    /// Whether it is known already what became of the order `id` of this master's, or another was given since: a report of it was sent twice.
+    pub fn is_over(&self, region: &str, id: u64, ids: &OrderIds) -> bool {
+        ids.is_own(id) && self.open.lock().get(region).is_none_or(|(_, last)| *last != id)
+    }
+
     /// Nobody waits for it any more.
     pub fn forget(&self, region: &str, id: u64) {
         let mut regions = self.regions.lock();
@@ -180,8 +185,13 @@ mod tests {
         assert_eq!(again, first);
         assert!(orders.reported("r", Some(first), &ids, opened()), "the server's report is of the first");
         assert_eq!(waiting.try_recv(), Ok(opened()));
+        assert!(orders.is_over("r", first, &ids));
         let (next, _waiting) = orders.expect("r", &ids, Wanted::Open);
         assert_ne!(next, first, "that one is done");
+        assert!(orders.is_over("r", first, &ids) && !orders.is_over("r", next, &ids));
+        orders.forget("r", next);
+        assert!(!orders.is_over("r", next, &ids), "nobody waits for it, and its report has yet to come");
+        assert!(!orders.is_over("r", 0, &ids), "of an earlier master's nothing is known");
         orders.settled("r", first);
         assert_eq!(orders.expect("r", &ids, Wanted::Open).0, next);
         orders.settled("r", next);

@@ -144,6 +144,11 @@ impl RemoteHost {
         self.orders.reported(info.encoded_name(), id, &self.means.ids, reported)
     }
 
+    /// Whether it has reported what became of that order before.
+    pub fn has_answered(&self, region: &str, id: Option<u64>) -> bool {
+        id.is_some_and(|id| self.orders.is_over(region, id, &self.means.ids))
+    }
+
     /// Its report of an order's outcome is taken, though nobody waits for it.
     pub fn settled(&self, region: &str, id: Option<u64>) {
         if let Some(id) = id {

@@ -379,6 +379,10 @@ impl Roll {
             }
             other => return Ok(Verdict::Refused(format!("{other:?} is not taken from a region server"))),
         };
+        if reported == Reported::Closed && host.has_answered(info.encoded_name(), id) {
+            // It was sent again because the answer was lost. The region may be open there again, or elsewhere.
+            return Ok(Verdict::Taken);
+        }
         if host.reported(&info, id, reported) {
             return Ok(Verdict::Taken);
         }

@@ -43,10 +43,11 @@ impl Master {
         self.meta_loaded.is_set()
     }
 
-    /// A server closed a region that was open for all that is known here, as an earlier master had ordered: it is opened again.
+    /// A server closed a region that was open for all that is known here, as an earlier master had ordered: it is opened again. The report may
+    /// have been on its way for long, and the region be open there again since: the server closes it first, if it has it.
     ///
     /// # Errors
-    /// It cannot be opened now, or hbase:meta cannot be written.
+    /// It cannot be opened now, or hbase:meta cannot be written; the server has died meanwhile.
     pub async fn region_closed_unasked(self: &Arc<Self>, encoded_name: &str, server: &ServerName) -> Result<()> {
         let info = self.assignment.known_region(encoded_name)?;
         let _locks = self.procedures.locks.lock(region_locks(std::slice::from_ref(&info))).await;
@@ -61,7 +62,10 @@ impl Master {
         if !is_there {
             return Ok(());
         }
+        // Who recovers a dead server opens what it had.
+        let Ok(host) = self.servers.get(server) else { return Ok(()) };
         tracing::warn!(region = %info.name_string(), %server, "closed by an order of an earlier master: it is opened again");
+        host.close_region(encoded_name).await?;
         self.assignment.record_closed(&info).await?;
         if serves { self.assignment.assign(vec![info]).await } else { Ok(()) }
     }

@@ -2,7 +2,7 @@
 //!
 //! Always true: bytes of one direction of a connection come in order and each once, late or never; a direction that is cut holds them until it is
 //! mended, or the connection is reset. What a process has written and what the network had not taken when it died is lost. Answers are lost, and
-//! whoever asks asks again; and a call of a master to a region server may come a second time, later and on a connection of its own, as from a sender who
+//! whoever asks asks again; and a call of a master to a region server, or the reverse, may come a second time, later and on a connection of its own, as from a sender who
 //! took the first for lost. Calls of clients do not: an increment without a nonce counts twice then, in HBase too.
 
 use super::gate::Gate;
@@ -46,7 +46,7 @@ struct State {
     most_delay_ms: u64,
     /// One piece of so many resets its connection; 0: none.
     resets: u64,
-    /// One call of so many of a master to a region server comes twice; 0: none.
+    /// One call of so many between a master and a region server comes twice; 0: none.
     doubles: u64,
     rng: Rng,
 }
@@ -112,7 +112,7 @@ impl Net {
         self.state.lock().resets = one_in;
     }
 
-    /// One call of `one_in` from a master to a region server comes twice; 0: none.
+    /// One call of `one_in` between a master and a region server comes twice; 0: none.
     pub fn double(&self, one_in: u64) {
         self.state.lock().doubles = one_in;
     }
@@ -144,16 +144,16 @@ impl Net {
         state.resets > 0 && state.rng.one_in(state.resets)
     }
 
-    /// Whether a call is a master's to a region server. Reports do not come twice yet: a master takes the second CLOSED for one of a region that was
-    /// opened there again since, and opens it elsewhere too.
-    fn is_order(from: &Gate, to: &Gate) -> bool {
-        from.name().starts_with('m') && to.name().starts_with("rs")
+    /// Whether a call is an order of a master to a region server, or a report of that one.
+    fn is_order_or_report(from: &Gate, to: &Gate) -> bool {
+        let are = |one: &Gate, other: &Gate| one.name().starts_with('m') && other.name().starts_with("rs");
+        are(from, to) || are(to, from)
     }
 
     /// After how long a call comes again, if it does.
     fn doubles_after(&self, from: &Gate, to: &Gate) -> Option<Duration> {
         let state = self.state.lock();
-        let doubles = state.doubles > 0 && Self::is_order(from, to) && state.rng.one_in(state.doubles);
+        let doubles = state.doubles > 0 && Self::is_order_or_report(from, to) && state.rng.one_in(state.doubles);
         doubles.then(|| Duration::from_millis(state.rng.below(MOST_LATE_MS)))
     }
 

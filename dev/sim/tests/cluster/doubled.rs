@@ -1,4 +1,4 @@
-//! Orders of a master that come twice, the second time when what they ask for may long have been undone.
+//! Orders of a master and reports of region servers that come twice, the second time when what they ask for may long have been undone.
 
 use super::{cluster, expect, put, table};
 use basalt_sim::cluster::world::Cluster;
@@ -22,7 +22,7 @@ fn open(cluster: &Cluster) -> BTreeMap<String, Vec<String>> {
 }
 
 #[test]
-fn orders_that_come_twice_open_no_region_twice_and_lose_nothing() {
+fn orders_and_reports_that_come_twice_open_no_region_twice_and_lose_nothing() {
     let mut cluster = cluster(5, 3, 1);
     let (_, client) = cluster.clients();
     put(&mut cluster, &client, 0..40);
