@@ -249,7 +249,7 @@ fn a_disk_that_is_taken_away_takes_its_regions_along_and_brings_them_back() {
     };
     let away = disks.root.with_file_name("away");
     std::fs::rename(&disks.cold, &away).expect("unmounted");
-    until("\"regionsWaitingForVolumes\":1");
+    until("\"regionsWaitingForVolumes\": 1");
     let page = crate::metrics::page(&server, "/master-status");
     assert!(page.contains("<h2>Volumes</h2>") && page.contains("failed: "), "{page}");
     let said = text(&disks.tool(&["status"]));
@@ -261,7 +261,7 @@ fn a_disk_that_is_taken_away_takes_its_regions_along_and_brings_them_back() {
     assert_eq!(files_on(&disks.cold), 0);
     std::fs::remove_dir_all(&disks.cold).expect("unmounted");
     std::fs::rename(&away, &disks.cold).expect("mounted");
-    until("\"regionsWaitingForVolumes\":0");
+    until("\"regionsWaitingForVolumes\": 0");
     let said = shell(&server, &["scan 't'"]);
     assert!(["value=1", "value=2", "value=4"].iter().all(|value| said.contains(value)), "{said}");
     assert!(server.terminate().success());
