@@ -168,7 +168,7 @@ impl RemoteHost {
     /// Another life of the server has answered, so this one is over, whatever its node says. Ends when the master knows that its logs are to be
     /// split first: nothing that it had is given to another before.
     async fn over(&self, how_known: &str) -> HostError {
-        tracing::warn!(server = %self.name, "another process answers in its place, it is dead: {how_known}");
+        tracing::warn!(server = %self.name, "the region server is dead, for another process answers at its address ({how_known}); its logs are split before its regions are opened elsewhere");
         if let Some(roll) = self.means.roll.get().and_then(Weak::upgrade) {
             roll.expire(&self.name);
         }
@@ -310,7 +310,9 @@ impl RemoteHost {
                 Ok((answer, _)) => match self.who_answers().await {
                     Ok(name) if name == self.name => break answer,
                     Ok(name) => return Err(self.over(&format!("it is {name}")).await),
-                    Err(error) => tracing::info!(server = %self.name, %error, "it does not say who it is"),
+                    Err(error) => {
+                        tracing::info!(server = %self.name, %error, "the region server did not answer GetServerInfo; it is asked again")
+                    }
                 },
                 Err(error) => tracing::info!(server = %self.name, %error, "it does not say which regions it has"),
             }

@@ -307,7 +307,7 @@ impl Roll {
         };
         for name in gone {
             tracing::warn!(
-                "the node of region server {name} is gone, or that of a later one with its address is there: its session is over, or it has stopped"
+                "region server {name} is dead: its znode is gone, or a later process has one with the same address"
             );
             self.expire(&name);
         }

@@ -85,7 +85,7 @@ fn read_log(volume: &dyn Volume, path: &FilePath, states: &mut States) {
         Ok(())
     };
     if let Err(error) = read() {
-        tracing::warn!(%path, %error, "a log of the master's store cannot be read to its end: switches that were set last may be as before");
+        tracing::warn!(%path, %error, "the rest of this WAL of master:store cannot be read and is skipped; switches (balancer, split, merge, normalizer) that were set shortly before the master stopped may have to be set again");
     }
 }
 

@@ -120,7 +120,10 @@ impl Switches {
             if let Some((_, value)) = stored.get(row.as_bytes()) {
                 match master_state::decode(value) {
                     Some(on) => switch.store(on, Ordering::SeqCst),
-                    None => tracing::warn!(row, "the master's store says of a switch what is neither on nor off"),
+                    None => tracing::warn!(
+                        row,
+                        "this row of master:store, family state, holds no value that this version knows; the switch is on, as in a new cluster, until it is set again"
+                    ),
                 }
             }
         }

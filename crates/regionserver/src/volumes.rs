@@ -139,7 +139,7 @@ impl RegionServer {
         match self.open_offline_in_turn(&info, table) {
             Ok(opened) => {
                 self.put_online(opened);
-                tracing::info!("{} is open again: the volume of its files is back", info.name_string());
+                tracing::info!("opened {}: the volume with its store files is back", info.name_string());
             }
             // Somebody opens it, or closes what was opened.
             Err(ServerError::InTransition(_) | ServerError::Stopping(_)) => {
@@ -147,7 +147,10 @@ impl RegionServer {
             }
             Err(error) if !is_news => tracing::debug!("opening {}: {error}", info.name_string()),
             Err(error) => {
-                tracing::warn!("{} stays closed until a volume comes back: {error}", info.name_string());
+                tracing::warn!(
+                    "cannot open {} yet; it is tried again when a volume comes back, and every 15 s: {error}",
+                    info.name_string()
+                );
             }
         }
     }

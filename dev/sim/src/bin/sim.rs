@@ -146,7 +146,10 @@ impl Campaign {
                 if patience.ends(made, self.begun.elapsed()) {
                     let seed = seed.load(Ordering::Relaxed);
                     let after = HANGS_AFTER.as_secs();
-                    eprintln!("seed {seed} hangs: no step for {after} s\n  again: {}", again(seed));
+                    eprintln!(
+                        "seed {seed} hangs: it has made no step for {after} s of real time\n  run it again with: {}",
+                        again(seed)
+                    );
                     std::process::exit(2);
                 }
             }
