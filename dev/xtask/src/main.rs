@@ -38,6 +38,8 @@ mod sim;
 mod site;
 mod sql;
 mod sql_bench;
+mod sql_filter;
+mod sql_phoenix;
 mod sql_queries;
 mod sql_tpch;
 mod suites;

@@ -235,7 +235,8 @@ impl Server {
         Ok(())
     }
 
-    fn pid(&self) -> u32 {
+    /// Its process, whichever kind it is.
+    pub fn pid(&self) -> u32 {
         self.child.as_ref().map(Child::id).or(self.hbase.as_ref().map(|h| h.1)).unwrap_or_default()
     }
 

@@ -14,20 +14,22 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use crate::report::{Outcome, Report};
-use crate::{run, server, sql_bench, sql_tpch, toolchain};
+use crate::{run, server, sql_bench, sql_filter, sql_phoenix, sql_tpch, toolchain};
 
 /// The whole of one file, and of the tests.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// Builds, tests, compares. `only` chooses files by a part of their name; `tpch=SCALE` is TPC-H instead, `bench=ROWS` a
-/// measurement. `BASALT_SQL_BINARY` is another build of it.
+/// Builds, tests, compares. `only` chooses files by a part of their name; `tpch=SCALE` is TPC-H instead, `bench=ROWS` and
+/// `filter=ROWS` are measurements. `BASALT_SQL_BINARY` is another build of it, which is not built and tested then.
 pub fn run(report: &mut Report, only: Option<&str>) {
-    // Where a build goes on beside, cargo waits for it.
-    let built = report.step("basalt-sql is built", || run::must("cargo", cargo().args(BUILD)));
-    if !built {
-        return;
+    if std::env::var_os("BASALT_SQL_BINARY").is_none() {
+        // Where a build goes on beside, cargo waits for it.
+        let built = report.step("basalt-sql is built", || run::must("cargo", cargo().args(BUILD)));
+        if !built {
+            return;
+        }
+        report.step("its tests", || run::must("cargo", cargo().args(["test", "--quiet", "--workspace"])));
     }
-    report.step("its tests", || run::must("cargo", cargo().args(["test", "--quiet", "--workspace"])));
     let (word, value) = only.map(|only| only.split_once('=').unwrap_or((only, ""))).unwrap_or_default();
     match word {
         "tpch" => {
@@ -37,6 +39,10 @@ pub fn run(report: &mut Report, only: Option<&str>) {
         "bench" => {
             let rows = value.parse().unwrap_or(1_000_000);
             report.part("its cost beside PostgreSQL's", || bench(rows));
+        }
+        "filter" => {
+            let rows = value.parse().unwrap_or(1_000_000);
+            report.part("a filter at the servers, beside HBase's", || filter(rows));
         }
         _ => report.part("its answers beside PostgreSQL's", || compare(only)),
     }
@@ -185,9 +191,9 @@ pub enum Want {
 /// A record of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
-    line: usize,
-    want: Want,
-    sql: String,
+    pub line: usize,
+    pub want: Want,
+    pub sql: String,
 }
 
 impl Record {
@@ -496,6 +502,14 @@ fn tpch(scale: &str) -> anyhow::Result<Outcome> {
     Ok(outcome)
 }
 
+fn filter(rows: u64) -> anyhow::Result<Outcome> {
+    let servers = Servers::start()?;
+    let basalt = servers.basalt.process().context("a server that runs")?;
+    let processes = [basalt, servers.ours.0.id()];
+    let passed = sql_filter::compare(&servers.targets()[0], &servers.site.zookeeper(), &processes, &servers.dir, rows)?;
+    Ok(Outcome { passed, failures: servers.stop()? })
+}
+
 fn bench(rows: u64) -> anyhow::Result<Outcome> {
     let servers = Servers::start()?;
     let [ours, theirs] = &servers.targets();
@@ -529,6 +543,7 @@ fn compare(only: Option<&str>) -> anyhow::Result<Outcome> {
     }
     let port = servers.port;
     let parts = [
+        sql_phoenix::compare(&targets[0], &servers.site.zookeeper(), dir)?,
         python_clients(port, servers.ours.0.id(), dir)?,
         clients("pgJDBC", java_clients(port, dir)),
         clients("node's pg", node_clients(port, dir)),

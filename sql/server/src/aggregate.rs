@@ -36,7 +36,7 @@ use types::{Order, SqlType};
 use crate::arrow_values::{Builder, at_row};
 use crate::error::{SqlError, SqlState};
 use crate::expression::{exact_array, expression, is_exact, source};
-use crate::mapping::{Mapping, Place};
+use crate::mapping::{Mapping, Place, Versions};
 use crate::scan::{HBaseScanExec, ScanSpec, describe};
 
 /// The rule that plans it.
@@ -77,6 +77,10 @@ impl Below {
     fn of(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Below>> {
         if let Some(scan) = plan.downcast_ref::<HBaseScanExec>() {
             let spec = scan.spec().clone();
+            // Whoever turned the scan round wants its rows in that order.
+            if spec.scan.reversed || spec.versions == Versions::All {
+                return Ok(None);
+            }
             let column = |(at, field): (usize, &Arc<Field>)| {
                 Arc::new(ColumnExpr::new(field.name(), at)) as Arc<dyn PhysicalExpr>
             };
@@ -222,8 +226,10 @@ impl Wanted {
         for (expr, name) in aggregate.group_expr().expr() {
             let expr = below.resolved(expr)?;
             if let Some(at) = table_column(&expr, spec) {
-                groups.push(mapping.columns[at].name.clone());
-                request.groups.push(source(&mapping.columns[at]));
+                let column = &mapping.columns[at];
+                let Some(source) = source(column).filter(|_| !column.is_array) else { return Ok(None) };
+                groups.push(column.name.clone());
+                request.groups.push(source);
                 outputs.push(Output::Group(at));
                 continue;
             }
@@ -303,16 +309,17 @@ fn aggregate_of(
     let inner = argument.downcast_ref::<CastExpr>().filter(|_| is_sum).map_or(argument, |cast| cast.expr());
     let at = table_column(inner, spec)?;
     let column = &spec.mapping.columns[at];
+    let source = source(column)?;
     let of = |function: Function, number: Number| Aggregate {
         function: function as i32,
-        source: Some(source(column)),
+        source: Some(source.clone()),
         number: number as i32,
     };
     if name == "count" {
         return Some((of(Function::Count, Number::Integer), Output::Count));
     }
     // What stands in the key may be turned round.
-    if matches!(column.place, Place::Key(_)) {
+    if matches!(column.place, Place::Key(_)) || column.is_array {
         return None;
     }
     let number = number(column.sql_type);
@@ -556,7 +563,7 @@ fn group_column<'a>(mapping: &Mapping, at: usize, keys: impl Iterator<Item = &'a
     for bytes in keys {
         let value = match column.place {
             Place::Key(position) => layout.value(position, bytes, 0..bytes.len(), &mut scratch),
-            Place::Cell { .. } => column.sql_type.decode(bytes),
+            Place::Cell { .. } | Place::Packed { .. } | Place::WrittenAt => column.sql_type.decode(bytes),
         };
         builder.push(column, value.map_err(|e| at_row(e, column, bytes))?)?;
     }

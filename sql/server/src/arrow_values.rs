@@ -2,11 +2,12 @@
 
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BinaryBuilder, BooleanBuilder, Date32Builder, Decimal128Builder, Float32Builder,
-    Float64Builder, Int16Builder, Int32Builder, Int64Builder, StringBuilder, Time64MicrosecondBuilder,
+    Float64Builder, Int16Builder, Int32Builder, Int64Builder, ListArray, StringBuilder, Time64MicrosecondBuilder,
     TimestampMicrosecondBuilder,
 };
+use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::datatypes::{
-    DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
+    DataType, Date32Type, Decimal128Type, Field, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
     Time64MicrosecondType, TimestampMicrosecondType,
 };
 use std::sync::Arc;
@@ -19,7 +20,33 @@ const DAY_MS: i64 = 86_400_000;
 /// Bytes of a text that there is room for at first.
 const USUAL_BYTES: usize = 16;
 
-/// The value of a column in an array of its Arrow type.
+/// Appends the bytes of a column's value in an array of its Arrow type; none for NULL.
+///
+/// # Errors
+/// As [`value_at`]; values that have no bytes.
+pub fn encode_at(column: &Column, array: &dyn Array, row: usize, out: &mut Vec<u8>) -> Result<(), SqlError> {
+    if !column.is_array {
+        if let Some(value) = value_at(column, array, row)? {
+            column.sql_type.encode(&value, out)?;
+        }
+        return Ok(());
+    }
+    if array.is_null(row) {
+        return Ok(());
+    }
+    let lists = array.as_list_opt::<i32>().ok_or_else(|| wrong_type(column, array))?;
+    let elements = lists.value(row);
+    let values = (0..elements.len()).map(|at| value_at(column, &elements, at));
+    types::encode_array(column.sql_type, &values.collect::<Result<Vec<_>, _>>()?, out)?;
+    Ok(())
+}
+
+fn wrong_type(column: &Column, array: &dyn Array) -> SqlError {
+    let message = format!("column \"{}\" is of type {}, not {}", column.name, column.type_name(), array.data_type());
+    SqlError::new(SqlState::DATATYPE_MISMATCH, message)
+}
+
+/// The value of a column, or of an element of its arrays, in an array of its Arrow type.
 ///
 /// # Errors
 /// An array of another type; a text that is too long for a `varchar(n)`.
@@ -27,9 +54,8 @@ pub fn value_at<'a>(column: &Column, array: &'a dyn Array, row: usize) -> Result
     if array.is_null(row) {
         return Ok(None);
     }
-    if *array.data_type() != column.arrow_type() {
-        let message = format!("column \"{}\" is of type {}, not {}", column.name, column.sql_type, array.data_type());
-        return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));
+    if *array.data_type() != column.element_type() {
+        return Err(wrong_type(column, array));
     }
     Ok(Some(match array.data_type() {
         DataType::Int16 => Value::Int(array.as_primitive::<Int16Type>().value(row).into()),
@@ -55,6 +81,9 @@ pub fn value_at<'a>(column: &Column, array: &'a dyn Array, row: usize) -> Result
         DataType::Boolean => Value::Bool(array.as_boolean().value(row)),
         DataType::Date32 => Value::Millis(i64::from(array.as_primitive::<Date32Type>().value(row)) * DAY_MS),
         DataType::Time64(_) => Value::Millis(array.as_primitive::<Time64MicrosecondType>().value(row) / 1000),
+        _ if column.with_time => {
+            Value::Millis(array.as_primitive::<TimestampMicrosecondType>().value(row).div_euclid(1000))
+        }
         _ => {
             let micros = array.as_primitive::<TimestampMicrosecondType>().value(row);
             Value::Timestamp { ms: micros.div_euclid(1000), nanos: (micros.rem_euclid(1000) * 1000) as u32 }
@@ -76,6 +105,8 @@ pub enum Builder {
     Date(Date32Builder),
     Time(Time64MicrosecondBuilder),
     Timestamp(TimestampMicrosecondBuilder),
+    /// Of elements: how many there are up to each array's end, and whether it is one.
+    List(Box<Builder>, Vec<i32>, Vec<bool>),
 }
 
 impl Builder {
@@ -86,7 +117,14 @@ impl Builder {
 
     /// An empty one for a column, with room for so many values.
     pub fn with_capacity(column: &Column, rows: usize) -> Builder {
-        match column.arrow_type() {
+        if column.is_array {
+            return Builder::List(Box::new(Builder::of_elements(column, rows)), vec![0], Vec::new());
+        }
+        Builder::of_elements(column, rows)
+    }
+
+    fn of_elements(column: &Column, rows: usize) -> Builder {
+        match column.element_type() {
             DataType::Int16 => Builder::Int16(Int16Builder::with_capacity(rows)),
             DataType::Int32 => Builder::Int32(Int32Builder::with_capacity(rows)),
             DataType::Int64 => Builder::Int64(Int64Builder::with_capacity(rows)),
@@ -105,7 +143,27 @@ impl Builder {
         }
     }
 
-    /// Appends a value, or NULL.
+    /// Appends what stored bytes are, or NULL where there are none.
+    ///
+    /// # Errors
+    /// Bytes that are no value of the column's type; one that it has no room for.
+    pub fn push_stored(&mut self, column: &Column, bytes: &[u8]) -> Result<(), SqlError> {
+        let Builder::List(elements, ends, are_there) = self else {
+            return self.push(column, column.sql_type.decode(bytes)?);
+        };
+        let mut end = ends.last().copied().unwrap_or(0);
+        if !bytes.is_empty() {
+            types::decode_array(column.sql_type, bytes, |value| {
+                end = end.checked_add(1).ok_or_else(|| SqlError::new(SqlState::OUT_OF_MEMORY, "too many elements"))?;
+                elements.push(column, value)
+            })?;
+        }
+        ends.push(end);
+        are_there.push(!bytes.is_empty());
+        Ok(())
+    }
+
+    /// Appends a value that is no array, or NULL.
     ///
     /// # Errors
     /// A stored value that the column has no room for.
@@ -134,6 +192,7 @@ impl Builder {
                 let micros = ms.checked_mul(1000).and_then(|us| us.checked_add(i64::from(nanos / 1000)));
                 b.append_value(micros.ok_or_else(room)?);
             }
+            (Builder::Timestamp(b), Some(Value::Millis(v))) => b.append_value(v.checked_mul(1000).ok_or_else(room)?),
             (builder, _) => builder.push_null(),
         }
         Ok(())
@@ -153,6 +212,10 @@ impl Builder {
             Builder::Date(b) => b.append_null(),
             Builder::Time(b) => b.append_null(),
             Builder::Timestamp(b) => b.append_null(),
+            Builder::List(_, ends, are_there) => {
+                ends.push(ends.last().copied().unwrap_or(0));
+                are_there.push(false);
+            }
         }
     }
 
@@ -171,13 +234,19 @@ impl Builder {
             Builder::Date(b) => Arc::new(b.finish()),
             Builder::Time(b) => Arc::new(b.finish()),
             Builder::Timestamp(b) => Arc::new(b.finish()),
+            Builder::List(elements, ends, are_there) => {
+                let values = elements.finish();
+                let field = Arc::new(Field::new_list_field(values.data_type().clone(), true));
+                let ends = OffsetBuffer::new(std::mem::replace(ends, vec![0]).into());
+                Arc::new(ListArray::new(field, ends, values, Some(std::mem::take(are_there).into())))
+            }
         }
     }
 }
 
 /// Why a stored value could not be read, with its column and row.
-pub fn at_row(e: types::TypeError, column: &Column, row: &[u8]) -> SqlError {
-    let own = SqlError::from(e);
+pub fn at_row(e: impl Into<SqlError>, column: &Column, row: &[u8]) -> SqlError {
+    let own = e.into();
     let row = row.escape_ascii();
     SqlError::new(own.state, format!("column \"{}\" of row '{row}': {}", column.name, own.message))
 }

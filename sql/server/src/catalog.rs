@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use types::SqlType;
 
 use crate::error::{SqlError, SqlState};
-use crate::mapping::{Column, Kind, Mapping, Place, hbase_name, schema_of_namespace};
+use crate::mapping::{Column, Kind, Mapping, Place, Versions, hbase_name, schema_of_namespace};
 use crate::sequence::KnownSequences;
 use crate::table::HBaseTable;
 
@@ -215,9 +215,9 @@ impl Catalog {
         let entry = self.known.read().entries.get(&key).cloned();
         let hbase_table = match entry {
             None => {
-                let Some((name, as_of)) = as_of(name) else { return Ok(None) };
+                let Some((name, versions)) = with_versions(name) else { return Ok(None) };
                 let table = Box::pin(self.table(schema, name)).await?;
-                return Ok(table.map(|table| Arc::new(table.at(as_of))));
+                return Ok(table.map(|table| Arc::new(table.with_versions(versions))));
             }
             Some(Entry::Mapped(table)) => return Ok(Some(table)),
             Some(Entry::Raw(hbase_table)) => hbase_table,
@@ -251,6 +251,8 @@ impl Catalog {
             decimal: None,
             not_null,
             descending: false,
+            is_array: false,
+            with_time: false,
             place,
             comment: None,
         };
@@ -267,6 +269,7 @@ impl Catalog {
             kind: Kind::Raw,
             columns,
             salt_buckets: 0,
+            phoenix: None,
             comment: None,
             version: 0,
         })
@@ -350,14 +353,24 @@ impl Catalog {
     }
 }
 
-/// The name of a table as it was at a time: what `AS OF` becomes.
-pub fn name_as_of(name: &str, as_of: i64) -> String {
-    format!("{name}@{as_of}")
+/// The name of a table with other versions of its rows: what `AS OF` and `FOR SYSTEM_TIME` become.
+pub fn name_with(name: &str, versions: Versions) -> String {
+    match versions {
+        Versions::Newest => name.to_owned(),
+        Versions::AsOf { last_ms, with_start: false } => format!("{name}@{last_ms}"),
+        Versions::AsOf { last_ms, with_start: true } => format!("{name}@{last_ms}+"),
+        Versions::All => format!("{name}@all"),
+    }
 }
 
-fn as_of(name: &str) -> Option<(&str, i64)> {
-    let (name, as_of) = name.rsplit_once('@')?;
-    Some((name, as_of.parse().ok()?))
+fn with_versions(name: &str) -> Option<(&str, Versions)> {
+    let (name, which) = name.rsplit_once('@')?;
+    let versions = match (which, which.strip_suffix('+')) {
+        ("all", _) => Versions::All,
+        (_, Some(time)) => Versions::AsOf { last_ms: time.parse().ok()?, with_start: true },
+        (time, None) => Versions::AsOf { last_ms: time.parse().ok()?, with_start: false },
+    };
+    Some((name, versions))
 }
 
 pub(crate) fn system_row(schema: &str, name: &str) -> Vec<u8> {
@@ -416,6 +429,6 @@ impl SchemaProvider for Schema {
     fn table_exist(&self, name: &str) -> bool {
         let known = self.catalog.known.read();
         let has = |name: &str| known.entries.contains_key(&(self.name.clone(), name.to_owned()));
-        has(name) || as_of(name).is_some_and(|(name, _)| has(name))
+        has(name) || with_versions(name).is_some_and(|(name, _)| has(name))
     }
 }

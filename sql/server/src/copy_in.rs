@@ -17,7 +17,7 @@ use pgwire::messages::copy::{CopyData, CopyDone, CopyFail};
 use crate::binary;
 use crate::copy::{BINARY_SIGNATURE, Form, Options};
 use crate::error::{SqlError, SqlState, of_datafusion};
-use crate::mapping::Column;
+use crate::mapping::{Column, Versions};
 use crate::session::Session;
 use crate::table::HBaseTable;
 use crate::write::{BATCH_ROWS, Manner, Writer};
@@ -299,7 +299,7 @@ impl CopyIn {
     /// A column that is not there; one of the key that is not among them.
     pub fn new(table: Arc<HBaseTable>, names: &[String], options: Options) -> Result<CopyIn, SqlError> {
         let mapping = &table.mapping;
-        if table.as_of.is_some() {
+        if table.versions != Versions::Newest {
             return Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, "only tables of HBase can be written"));
         }
         let position = |name: &String| {

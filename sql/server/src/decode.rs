@@ -6,7 +6,7 @@ use std::sync::Arc;
 use client::Row;
 use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::SchemaRef;
-use types::KeyLayout;
+use types::{KeyLayout, Packed, Value};
 
 use crate::arrow_values::{Builder, at_row};
 use crate::error::SqlError;
@@ -31,6 +31,8 @@ pub struct Decoder {
     of_key: Vec<(usize, usize)>,
     /// Those in cells, in the order of cells.
     of_cells: Vec<usize>,
+    /// Those that say when the row was written.
+    of_time: Vec<usize>,
     ranges: Vec<Range<usize>>,
     scratch: Vec<u8>,
     rows: usize,
@@ -49,19 +51,22 @@ impl Decoder {
         let wanted: Vec<Wanted> = columns.map(of).collect();
         let mut of_key = Vec::new();
         let mut of_cells = Vec::new();
+        let mut of_time = Vec::new();
         for (at, Wanted { column, .. }) in wanted.iter().enumerate() {
             match column.place {
                 Place::Key(position) => of_key.push((position, at)),
-                Place::Cell { .. } => of_cells.push(at),
+                Place::Cell { .. } | Place::Packed { .. } => of_cells.push(at),
+                Place::WrittenAt => of_time.push(at),
             }
         }
-        of_cells.sort_by(|a, b| wanted[*a].column.cell().cmp(&wanted[*b].column.cell()));
+        of_cells.sort_by(|a, b| wanted[*a].column.stored_in().cmp(&wanted[*b].column.stored_in()));
         Decoder {
             schema,
             layout: mapping.key_layout(),
             wanted,
             of_key,
             of_cells,
+            of_time,
             ranges: Vec::new(),
             scratch: Vec::new(),
             rows: 0,
@@ -73,11 +78,27 @@ impl Decoder {
         self.rows
     }
 
+    /// Takes all versions of a row in, the newest first: each is what the newest cells were when one of its cells was written.
+    ///
+    /// # Errors
+    /// As [`Decoder::push`].
+    pub fn push_versions(&mut self, row: &Row) -> Result<(), SqlError> {
+        let mut times: Vec<i64> = row.iter().map(|cell| cell.timestamp()).collect();
+        times.sort_unstable_by(|a, b| b.cmp(a));
+        times.dedup();
+        times.into_iter().try_for_each(|time| self.push_up_to(row, time))
+    }
+
     /// Takes a row in.
     ///
     /// # Errors
     /// Stored bytes that are no value of a column's type.
     pub fn push(&mut self, row: &Row) -> Result<(), SqlError> {
+        self.push_up_to(row, i64::MAX)
+    }
+
+    /// Takes in the newest cells of a row that were written up to a time.
+    fn push_up_to(&mut self, row: &Row, last: i64) -> Result<(), SqlError> {
         let key = row.row();
         if !self.of_key.is_empty() {
             let first = &self.wanted[self.of_key[0].1].column;
@@ -89,17 +110,26 @@ impl Decoder {
                 builder.push(column, value.map_err(|e| at_row(e, column, key))?)?;
             }
         }
-        let mut cells = row.iter().peekable();
+        for at in &self.of_time {
+            let Wanted { column, builder } = &mut self.wanted[*at];
+            let written = row.iter().map(|cell| cell.timestamp()).filter(|time| *time <= last).max();
+            builder.push(column, written.map(|ms| Value::Timestamp { ms, nanos: 0 }))?;
+        }
+        let mut cells = row.iter().filter(|cell| last == i64::MAX || cell.timestamp() <= last).peekable();
         for at in &self.of_cells {
             let Wanted { column, builder } = &mut self.wanted[*at];
-            let cell = column.cell().unwrap_or_default();
+            let cell = column.stored_in().unwrap_or_default();
             while cells.next_if(|next| (next.family(), next.qualifier()) < cell).is_some() {}
             let bytes = match cells.peek() {
                 Some(next) if (next.family(), next.qualifier()) == cell => next.value(),
                 _ => &[],
             };
-            let value = column.sql_type.decode(bytes).map_err(|e| at_row(e, column, key))?;
-            builder.push(column, value)?;
+            let bytes = match column.place {
+                Place::Packed { at, .. } if !bytes.is_empty() => Packed::new(bytes).and_then(|packed| packed.get(at)),
+                _ => Ok(bytes),
+            };
+            let bytes = bytes.map_err(|e| at_row(e, column, key))?;
+            builder.push_stored(column, bytes).map_err(|e| at_row(e, column, key))?;
         }
         self.rows += 1;
         Ok(())

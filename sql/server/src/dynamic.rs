@@ -233,7 +233,7 @@ fn one_of((at, named): (usize, Expr), values: impl Iterator<Item = ScalarValue>,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mapping::{Column, Kind, Mapping};
+    use crate::mapping::{Column, Kind, Mapping, Versions};
     use datafusion::physical_expr::expressions::{in_list, lit};
     use filter::Filter;
     use model::Scan;
@@ -248,6 +248,8 @@ mod tests {
             decimal: None,
             not_null: matches!(place, Place::Key(_)),
             descending: false,
+            is_array: false,
+            with_time: false,
             place,
             comment: None,
         };
@@ -264,6 +266,7 @@ mod tests {
                 column("kind", SqlType::Varchar, cell("k")),
             ],
             salt_buckets: 0,
+            phoenix: None,
             comment: None,
             version: 0,
         };
@@ -282,6 +285,8 @@ mod tests {
             filters: Vec::new(),
             partitions: vec![Vec::new()],
             limit: None,
+            versions: Versions::Newest,
+            bytes: None,
             dynamic: vec![Arc::clone(&filter) as Arc<dyn PhysicalExpr>],
         };
         (spec, filter)

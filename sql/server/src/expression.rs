@@ -26,15 +26,16 @@ const DAY_US: i128 = 1000 * DAY_MS;
 /// Digits of a decimal number at most.
 const MAX_DIGITS: u8 = 38;
 
-/// Where a column's bytes are.
-pub fn source(column: &Column) -> Source {
+/// Where a column's bytes are; none where region servers do not find them.
+pub fn source(column: &Column) -> Option<Source> {
     match &column.place {
-        Place::Key(at) => Source { key_column: Some(*at as u32), ..Source::default() },
-        Place::Cell { family, qualifier } => Source {
+        Place::Key(at) => Some(Source { key_column: Some(*at as u32), ..Source::default() }),
+        Place::Cell { family, qualifier } => Some(Source {
             family: Bytes::copy_from_slice(family.as_bytes()),
             qualifier: Bytes::copy_from_slice(qualifier),
             ..Source::default()
-        },
+        }),
+        Place::Packed { .. } | Place::WrittenAt => None,
     }
 }
 
@@ -105,6 +106,9 @@ impl Steps<'_> {
 
     fn load(&mut self, column: &Column) -> Option<DataType> {
         let of = column.arrow_type();
+        if column.is_array {
+            return None;
+        }
         let (number, scale) = match (column.sql_type, &of) {
             (SqlType::TinyInt | SqlType::SmallInt | SqlType::Integer | SqlType::BigInt | SqlType::Date, _) => {
                 (Number::SortableInteger, 0)
@@ -125,7 +129,7 @@ impl Steps<'_> {
             _ => return None,
         };
         self.steps.push(Step {
-            source: Some(source(column)),
+            source: Some(source(column)?),
             number: number as i32,
             is_inverted: matches!(column.place, Place::Key(_)) && column.descending,
             scale,
@@ -133,6 +137,8 @@ impl Steps<'_> {
         });
         if of == DataType::Date32 {
             self.push_with(Operation::FloorDivide, DAY_MS);
+        } else if column.with_time {
+            self.multiply(1000);
         }
         Some(of)
     }

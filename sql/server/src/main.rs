@@ -29,6 +29,7 @@ mod hook;
 mod mapping;
 mod parameters;
 mod pg_catalog;
+mod phoenix;
 mod point;
 mod predicate;
 mod running;

@@ -42,6 +42,54 @@ pub enum Place {
         /// Qualifier, which may be any bytes.
         qualifier: Vec<u8>,
     },
+    /// In the one cell that has all columns of its family, as Phoenix keeps immutable tables.
+    Packed {
+        /// Family.
+        family: String,
+        /// Position in the cell, from 1 on.
+        at: usize,
+    },
+    /// Nowhere: it is when the version was written.
+    WrittenAt,
+}
+
+/// Which versions of its rows a table shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Versions {
+    /// The newest.
+    Newest,
+    /// Those that were the newest at a time.
+    AsOf {
+        /// Milliseconds since 1970, UTC.
+        last_ms: i64,
+        /// Whether there is a column that says when they were written.
+        with_start: bool,
+    },
+    /// All that HBase still has, a row for each, with that column.
+    All,
+}
+
+/// The column that says when a version was written, as MariaDB calls it.
+pub const ROW_START: &str = "row_start";
+
+/// The qualifier of a cell with all columns of its family. As Phoenix has it.
+pub const PACKED_QUALIFIER: &[u8] = b"1";
+
+/// What is special of a table or view that Apache Phoenix made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Phoenix {
+    /// Its name there: the schema, if it has one, and the table.
+    pub name: String,
+    /// Family of the cell that each row has.
+    pub empty_family: String,
+    /// Its qualifier.
+    pub empty_qualifier: Vec<u8>,
+    /// Phoenix's indexes on it, which what is written here would not reach.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub indexes: Vec<String>,
+    /// What all rows of a view have in common, in SQL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<String>,
 }
 
 /// A column.
@@ -64,6 +112,12 @@ pub struct Column {
     /// Whether a column of the key is descending.
     #[serde(default)]
     pub descending: bool,
+    /// Whether its values are arrays of the type.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_array: bool,
+    /// Whether a date is shown with its time of day: Phoenix's dates have one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub with_time: bool,
     /// Where it is.
     pub place: Place,
     /// `COMMENT ON COLUMN`.
@@ -90,6 +144,14 @@ pub const DEFAULT_DECIMAL: (u8, i8) = (38, 10);
 impl Column {
     /// Its type in Arrow.
     pub fn arrow_type(&self) -> DataType {
+        if self.is_array {
+            return DataType::List(Arc::new(Field::new_list_field(self.element_type(), true)));
+        }
+        self.element_type()
+    }
+
+    /// The type of its values, or of the elements of its arrays, in Arrow.
+    pub fn element_type(&self) -> DataType {
         match self.sql_type {
             SqlType::TinyInt | SqlType::SmallInt | SqlType::UnsignedTinyInt | SqlType::UnsignedSmallInt => {
                 DataType::Int16
@@ -105,17 +167,31 @@ impl Column {
             SqlType::Char(_) | SqlType::Varchar => DataType::Utf8,
             SqlType::Binary(_) | SqlType::Varbinary => DataType::Binary,
             SqlType::Boolean => DataType::Boolean,
+            SqlType::Date | SqlType::UnsignedDate if self.with_time => DataType::Timestamp(TimeUnit::Microsecond, None),
             SqlType::Date | SqlType::UnsignedDate => DataType::Date32,
             SqlType::Time | SqlType::UnsignedTime => DataType::Time64(TimeUnit::Microsecond),
             SqlType::Timestamp | SqlType::UnsignedTimestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
         }
     }
 
-    /// Its cell; none for a column of the key.
+    /// Its type as messages and EXPLAIN have it.
+    pub fn type_name(&self) -> String {
+        if self.is_array { format!("{}[]", self.sql_type) } else { self.sql_type.to_string() }
+    }
+
+    /// The cell that holds it and nothing else; none for a column of the key, or of a cell with others.
     pub fn cell(&self) -> Option<(&[u8], &[u8])> {
         match &self.place {
-            Place::Key(_) => None,
             Place::Cell { family, qualifier } => Some((family.as_bytes(), qualifier)),
+            Place::Key(_) | Place::Packed { .. } | Place::WrittenAt => None,
+        }
+    }
+
+    /// The cell that its bytes are in; none for a column of the key.
+    pub fn stored_in(&self) -> Option<(&[u8], &[u8])> {
+        match &self.place {
+            Place::Packed { family, .. } => Some((family.as_bytes(), PACKED_QUALIFIER)),
+            Place::Key(_) | Place::Cell { .. } | Place::WrittenAt => self.cell(),
         }
     }
 }
@@ -136,6 +212,9 @@ pub struct Mapping {
     /// Values of a salt byte; 0 for none.
     #[serde(default)]
     pub salt_buckets: u8,
+    /// What is special of a table of Apache Phoenix's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phoenix: Option<Phoenix>,
     /// `COMMENT ON TABLE`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
@@ -167,6 +246,26 @@ impl Mapping {
         KeyLayout { salt_buckets: self.salt_buckets, columns: key.collect() }
     }
 
+    /// The same with a column that says when a version was written, unless it has one of that name.
+    pub fn with_row_start(&self) -> Mapping {
+        let mut with = self.clone();
+        if self.column(ROW_START).is_none() {
+            with.columns.push(Column {
+                name: ROW_START.to_owned(),
+                sql_type: SqlType::Timestamp,
+                max_chars: None,
+                decimal: None,
+                not_null: true,
+                descending: false,
+                is_array: false,
+                with_time: false,
+                place: Place::WrittenAt,
+                comment: None,
+            });
+        }
+        with
+    }
+
     /// Its columns in Arrow.
     pub fn arrow_schema(&self) -> SchemaRef {
         let fields = self.columns.iter().map(|column| Field::new(&column.name, column.arrow_type(), !column.not_null));
@@ -175,6 +274,10 @@ impl Mapping {
 
     /// The cell that each row has, where there is such a cell.
     pub fn empty_cell(&self) -> Option<(Bytes, Bytes)> {
+        if let Some(phoenix) = &self.phoenix {
+            let family = Bytes::copy_from_slice(phoenix.empty_family.as_bytes());
+            return Some((family, Bytes::copy_from_slice(&phoenix.empty_qualifier)));
+        }
         if self.kind != Kind::Table {
             return None;
         }
@@ -189,8 +292,8 @@ impl Mapping {
             .columns
             .iter()
             .filter_map(|column| match &column.place {
-                Place::Cell { family, .. } => Some(family.clone()),
-                Place::Key(_) => None,
+                Place::Cell { family, .. } | Place::Packed { family, .. } => Some(family.clone()),
+                Place::Key(_) | Place::WrittenAt => None,
             })
             .collect();
         families.sort_unstable();

@@ -428,7 +428,7 @@ fn attribute(inner: &RecordBatch, relations: &[Relation]) -> Result<RecordBatch>
     for row in 0..inner.num_rows() {
         let at = usize::try_from(numbers.value(row) - 1).unwrap_or(usize::MAX);
         let column = by_oid.get(&oids.value(row)).and_then(|relation| relation.mapping().columns.get(at));
-        let Some(column) = column else { continue };
+        let Some(column) = column.filter(|column| !column.is_array) else { continue };
         let modified = match (column.sql_type, column.max_chars, column.decimal) {
             (SqlType::Char(chars), _, _) => Some((1042, chars as i32 + 4)),
             (SqlType::Varchar, Some(chars), _) => Some((1043, chars as i32 + 4)),

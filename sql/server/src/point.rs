@@ -153,7 +153,8 @@ impl Plan {
     /// The plan of a query; none where its table or columns are for the planner to find, or its key is not given.
     fn of(shape: Shape, table: Arc<HBaseTable>, version: u64) -> Option<Plan> {
         let mapping = &table.mapping;
-        if mapping.kind == Kind::Raw {
+        let has_condition = mapping.phoenix.as_ref().is_some_and(|phoenix| phoenix.condition.is_some());
+        if mapping.kind == Kind::Raw || has_condition {
             return None;
         }
         let at = |name: &str| mapping.column(name).map(|(at, _)| at);

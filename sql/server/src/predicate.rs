@@ -311,6 +311,9 @@ fn literal(expr: &Expr) -> Option<&ScalarValue> {
 
 /// The bytes of a literal in a column's type; none where it has no such bytes, or where they do not compare as it does.
 pub fn encoded(mapping: &Mapping, column: &Column, value: &ScalarValue, is_equality: bool) -> Option<Vec<u8>> {
+    if column.is_array {
+        return None;
+    }
     let of = column.arrow_type();
     let same = value.data_type() == of || value.data_type().is_null();
     let value = if same { value.clone() } else { value.cast_to(&of).ok().filter(|c| casts_back(c, value))? };
@@ -331,7 +334,10 @@ pub fn encoded(mapping: &Mapping, column: &Column, value: &ScalarValue, is_equal
             | SqlType::UnsignedTimestamp
             | SqlType::Decimal
     );
-    if is_coarse && mapping.kind != Kind::Table {
+    // A date with its time of day has milliseconds, and so has the literal.
+    let is_exact =
+        column.with_time && matches!(value, ScalarValue::TimestampMicrosecond(Some(us), _) if us % 1000 == 0);
+    if is_coarse && mapping.kind != Kind::Table && !is_exact {
         return None;
     }
     // The two zeros are equal and have different bytes; so have many NaNs.
@@ -367,7 +373,7 @@ fn comparison<'a>(mapping: &'a Mapping, expr: &'a Expr) -> Option<(usize, &'a Co
 fn key_set(mapping: &Mapping, expr: &Expr) -> Option<(usize, Set)> {
     let place = |column: &Column| match column.place {
         Place::Key(at) => Some(at),
-        Place::Cell { .. } => None,
+        Place::Cell { .. } | Place::Packed { .. } | Place::WrittenAt => None,
     };
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::And | Operator::Or), right }) => {

@@ -8,19 +8,22 @@ use client::{ScanOptions, Scanner, Table};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::config::ConfigOptions;
+use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::TaskContext;
-use datafusion::physical_expr::EquivalenceProperties;
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalSortExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::filter_pushdown::{
     ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation, PushedDown,
 };
 use datafusion::physical_plan::metrics::{BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet};
+use datafusion::physical_plan::sort_pushdown::SortOrderPushdownResult;
+use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, EmptyRecordBatchStream, ExecutionPlan, Partitioning, PhysicalExpr, PlanProperties,
-    SendableRecordBatchStream, apply_expression_roots,
+    SendableRecordBatchStream, Statistics, apply_expression_roots,
 };
 use filter::{Filter, RowRange};
 use model::Scan;
@@ -28,7 +31,7 @@ use model::Scan;
 use crate::decode::Decoder;
 use crate::dynamic;
 use crate::error::SqlError;
-use crate::mapping::Mapping;
+use crate::mapping::{Mapping, Versions};
 use crate::predicate::{KeyRange, Pushed};
 
 /// Rows of a batch at most.
@@ -49,6 +52,10 @@ pub struct ScanSpec {
     pub scan: Scan,
     /// Filters that all must pass.
     pub filters: Vec<Filter>,
+    /// Which versions of the rows come out.
+    pub versions: Versions,
+    /// About how many bytes come.
+    pub bytes: Option<u64>,
     /// The row keys of each partition.
     pub partitions: Vec<Vec<KeyRange>>,
     /// Rows of each partition at most.
@@ -77,8 +84,16 @@ impl ScanSpec {
         let mut scan = self.scan.clone();
         let mut filters = Vec::new();
         let (first, last) = (ranges.first()?, ranges.last()?);
-        scan.start_row = Bytes::copy_from_slice(&first.start);
-        scan.stop_row = Bytes::copy_from_slice(&last.stop);
+        if scan.reversed {
+            // From the last key down: what ends a range is not in it, what begins one is.
+            scan.start_row = Bytes::copy_from_slice(&last.stop);
+            scan.include_start_row = false;
+            scan.stop_row = Bytes::copy_from_slice(&first.start);
+            scan.include_stop_row = true;
+        } else {
+            scan.start_row = Bytes::copy_from_slice(&first.start);
+            scan.stop_row = Bytes::copy_from_slice(&last.stop);
+        }
         if ranges.len() > 1 {
             filters.push(Filter::MultiRowRange { ranges: ranges.iter().map(row_range).collect() });
         }
@@ -183,6 +198,12 @@ pub fn describe(spec: &ScanSpec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let filters: Vec<String> = spec.filters.iter().map(|filter| words(spec, filter)).collect();
         write!(f, ", filter={}", filters.join(" AND "))?;
     }
+    if spec.scan.reversed {
+        write!(f, ", reversed")?;
+    }
+    if spec.versions == Versions::All {
+        write!(f, ", all versions")?;
+    }
     if let Some(limit) = spec.limit {
         write!(f, ", limit={limit}")?;
     }
@@ -277,7 +298,11 @@ impl ExecutionPlan for HBaseScanExec {
         let (mut dynamic, count) = (self.spec.dynamic.clone(), filters.len());
         // The first rows of a key's order are not those of what a filter leaves; filters that do not change were looked at when the scan was
         // planned.
-        let takes = phase == FilterPushdownPhase::Post && self.spec.limit.is_none();
+        // A scan that was narrowed goes on after the last row, which is the first one of a reversed scan.
+        let takes = phase == FilterPushdownPhase::Post
+            && self.spec.limit.is_none()
+            && !self.spec.scan.reversed
+            && self.spec.versions != Versions::All;
         dynamic.extend(filters.filter(|filter| takes && dynamic::is_dynamic(filter)));
         let answer = FilterPushdownPropagation::with_parent_pushdown_result(vec![PushedDown::No; count]);
         if dynamic.len() == self.spec.dynamic.len() {
@@ -292,7 +317,8 @@ impl ExecutionPlan for HBaseScanExec {
     }
 
     fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
-        if !self.spec.dynamic.is_empty() {
+        // Of all versions there are more than rows.
+        if !self.spec.dynamic.is_empty() || self.spec.versions == Versions::All {
             return None;
         }
         let spec = ScanSpec { limit, ..self.spec.clone() };
@@ -301,6 +327,30 @@ impl ExecutionPlan for HBaseScanExec {
 
     fn fetch(&self) -> Option<usize> {
         self.spec.limit
+    }
+
+    /// Rows in the opposite of the key's order come from reversed scans.
+    fn try_pushdown_sort(&self, order: &[PhysicalSortExpr]) -> Result<SortOrderPushdownResult<Arc<dyn ExecutionPlan>>> {
+        let spec = &self.spec;
+        // Of several ranges the servers jump from one to the next, forward.
+        let is_one_range = spec.partitions.iter().all(|ranges| ranges.len() <= 1);
+        if spec.scan.reversed || spec.limit.is_some() || !spec.dynamic.is_empty() || !is_one_range {
+            return Ok(SortOrderPushdownResult::Unsupported);
+        }
+        let turned =
+            |sort: &PhysicalSortExpr| PhysicalSortExpr { expr: Arc::clone(&sort.expr), options: !sort.options };
+        if !self.properties.eq_properties.ordering_satisfy(order.iter().map(turned))? {
+            return Ok(SortOrderPushdownResult::Unsupported);
+        }
+        let equivalence = EquivalenceProperties::new_with_orderings(Arc::clone(&spec.schema), [order.to_vec()]);
+        let reversed = ScanSpec { scan: Scan { reversed: true, ..spec.scan.clone() }, ..spec.clone() };
+        Ok(SortOrderPushdownResult::Exact { inner: Arc::new(HBaseScanExec::new(reversed, equivalence)) })
+    }
+
+    fn statistics_from_inputs(&self, _inputs: &[Arc<Statistics>], args: &StatisticsArgs) -> Result<Arc<Statistics>> {
+        let parts = if args.partition().is_some() { self.spec.partitions.len().max(1) } else { 1 };
+        let bytes = self.spec.bytes.map_or(Precision::Absent, |bytes| Precision::Inexact(bytes as usize / parts));
+        Ok(Arc::new(Statistics { total_byte_size: bytes, ..Statistics::new_unknown(&self.spec.schema) }))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
@@ -407,9 +457,13 @@ impl Reading {
                 break;
             };
             let timer = self.metrics.elapsed_compute().timer();
-            self.decoder.push(&row)?;
+            if self.spec.versions == Versions::All {
+                self.decoder.push_versions(&row)?;
+            } else {
+                self.decoder.push(&row)?;
+            }
             drop(timer);
-            if self.decoder.rows() == BATCH_ROWS && !self.spec.dynamic.is_empty() {
+            if self.decoder.rows() >= BATCH_ROWS && !self.spec.dynamic.is_empty() {
                 source.last.clear();
                 source.last.extend_from_slice(row.row());
             }

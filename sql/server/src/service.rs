@@ -44,12 +44,13 @@ use pgwire::messages::simplequery::Query;
 use pgwire::types::format::FormatOptions;
 
 use crate::answer::{as_postgres, fields};
-use crate::catalog::{Catalog, name_as_of};
+use crate::catalog::{Catalog, name_with};
 use crate::copy::{self, Copy, Form, Out, Source};
 use crate::copy_in::CopyIn;
 use crate::ddl::{self, Name};
 use crate::error::{SqlError, SqlState, of_datafusion};
 use crate::hook::{Statements, is_query, is_write, write};
+use crate::mapping::Versions;
 use crate::pg_catalog;
 use crate::point::{self, Plans};
 use crate::running::Runner;
@@ -633,7 +634,8 @@ fn statements(text: &str) -> Vec<String> {
     statements
 }
 
-/// `table AS OF 1700000000000` and `table AS OF TIMESTAMP '2024-01-01 00:00:00'` are a table of another name, under the old one.
+/// `table AS OF 1700000000000`, `table AS OF TIMESTAMP '2024-01-01 00:00:00'`, the same as `FOR SYSTEM_TIME AS OF ...`, and
+/// `FOR SYSTEM_TIME ALL` are a table of another name, under the old one.
 fn with_times(tokens: Vec<Token>) -> Vec<Token> {
     let is = |token: &Token, word: &str| matches!(token, Token::Word(w) if w.quote_style.is_none() && w.value.eq_ignore_ascii_case(word));
     let mut changed: Vec<Token> = Vec::with_capacity(tokens.len());
@@ -641,31 +643,36 @@ fn with_times(tokens: Vec<Token>) -> Vec<Token> {
     while at < tokens.len() {
         // Positions of tokens that are no space, from here on.
         let ahead: Vec<usize> =
-            (at..tokens.len()).filter(|at| !matches!(tokens[*at], Token::Whitespace(_))).take(5).collect();
+            (at..tokens.len()).filter(|at| !matches!(tokens[*at], Token::Whitespace(_))).take(7).collect();
         let token = |index: usize| ahead.get(index).map(|at| &tokens[*at]);
-        let is_as_of = ahead.first() == Some(&at)
-            && token(0).is_some_and(|t| is(t, "as"))
-            && token(1).is_some_and(|t| is(t, "of"));
-        let literal = 2 + usize::from(token(2).is_some_and(|t| is(t, "timestamp")));
+        let has = |index: usize, word: &str| token(index).is_some_and(|t| is(t, word));
+        let is_here = ahead.first() == Some(&at);
+        let with_start = is_here && has(0, "for") && has(1, "system_time");
+        let from = if with_start { 2 } else { 0 };
+        let is_as_of = is_here && has(from, "as") && has(from + 1, "of");
+        let is_all = with_start && has(from, "all");
+        let literal = from + 2 + usize::from(has(from + 2, "timestamp"));
         let time = token(literal).filter(|_| is_as_of).and_then(|token| match token {
             Token::Number(text, _) => text.parse::<i64>().ok(),
             Token::SingleQuotedString(text) => string_to_timestamp_nanos(text).ok().map(|ns| ns.div_euclid(1_000_000)),
             _ => None,
         });
+        let versions = time.map(|last_ms| Versions::AsOf { last_ms, with_start }).or(is_all.then_some(Versions::All));
+        let last = if is_all { from } else { literal };
         let name = changed.iter().rposition(|token| !matches!(token, Token::Whitespace(_)));
-        if let (Some(time), Some(Token::Word(word))) = (time, name.map(|at| &changed[at])) {
+        if let (Some(versions), Some(Token::Word(word))) = (versions, name.map(|at| &changed[at])) {
             let (place, called) = (name.unwrap_or_default(), word.clone());
             let plain = if called.quote_style.is_some() { called.value } else { called.value.to_ascii_lowercase() };
             let quoted =
                 |value: String| Token::Word(Word { value, quote_style: Some('"'), keyword: Keyword::NoKeyword });
-            changed[place] = quoted(name_as_of(&plain, time));
+            changed[place] = quoted(name_with(&plain, versions));
             let is_named = |t: &Token| {
                 is(t, "as") || matches!(t, Token::Word(w) if w.quote_style.is_some() || w.keyword == Keyword::NoKeyword)
             };
-            if !token(literal + 1).is_some_and(is_named) {
+            if !token(last + 1).is_some_and(is_named) {
                 changed.push(quoted(plain));
             }
-            at = ahead[literal] + 1;
+            at = ahead[last] + 1;
             continue;
         }
         changed.push(tokens[at].clone());
@@ -714,6 +721,10 @@ mod tests {
         let from_text = one("select * from \"T\" as of timestamp '1970-01-01 00:00:01.5' as y");
         assert_eq!(from_text, "select * from \"T@1500\"  as y");
         assert_eq!(one("select a as of, 5 from t"), "select a as of, 5 from t");
+        let all = one("select a from t for system_time all where a = 1");
+        assert_eq!(all, "select a from \"t@all\" \"t\" where a = 1");
+        let of_time = one("select a from t FOR SYSTEM_TIME AS OF timestamp '1970-01-01 00:00:01.5' x");
+        assert_eq!(of_time, "select a from \"t@1500+\"  x");
     }
 
     #[test]

@@ -1,24 +1,30 @@
 //! A table of SQL as DataFusion reads it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use client::{Row, Table};
+use client::{Connection, Row, Table};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::compute::SortOptions;
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::catalog::Session;
-use datafusion::common::{Constraint, Constraints};
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{Column, Constraint, Constraints, DFSchema, DataFusionError, TableReference};
 use datafusion::datasource::{TableProvider, TableType};
 use datafusion::error::Result;
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::simplify::SimplifyContext;
+use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
+use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_expr::expressions::Column as ColumnExpr;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalSortExpr};
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::filter::FilterExecBuilder;
 use filter::Filter;
 use model::{Get, Scan, TimeRange};
 use parking_lot::Mutex;
@@ -26,12 +32,14 @@ use tokio::time::Instant;
 
 use crate::decode::Decoder;
 use crate::error::SqlError;
-use crate::mapping::{Kind, Mapping};
+use crate::mapping::{Kind, Mapping, Place, Versions};
 use crate::predicate::{KeyRange, Pushed, push_down};
 use crate::scan::{HBaseScanExec, ScanSpec};
 
 /// How long a table's region boundaries are believed: a stale one costs parallelism, not rows.
 const BOUNDARIES_LAST: Duration = Duration::from_secs(5);
+/// All versions of a cell, as HBase's clients ask for them.
+const MAX_VERSIONS: u32 = i32::MAX as u32;
 /// Single keys up to so many are read in one partition, whatever regions they are in.
 const FEW_KEYS: usize = 16;
 
@@ -41,17 +49,29 @@ pub type Columns = BTreeMap<Bytes, Vec<Bytes>>;
 /// Start keys of a table's regions, and when they were asked for.
 type Boundaries = (Instant, Arc<Vec<Bytes>>);
 
+/// How long the sizes of a table's regions are believed: they only say which side of a join is the smaller one.
+const SIZES_LAST: Duration = Duration::from_secs(60);
+/// What the servers' filters are taken to let pass, as DataFusion's own.
+const PASSES_FILTERS: f64 = 0.2;
+/// Bytes that a row is taken for.
+const ROW_BYTES: u64 = 200;
+
+/// Start keys of a table's regions with the bytes of their files and memstores, and when they were asked for.
+type Sizes = (Instant, Arc<BTreeMap<Bytes, u64>>);
+
 /// A table, view or undescribed HBase table.
 pub struct HBaseTable {
     /// Its columns.
     pub mapping: Arc<Mapping>,
     /// Where its rows are.
     pub table: Table,
-    /// Cells that were written up to this time are read, in milliseconds; all of them where there is none.
-    pub as_of: Option<i64>,
+    /// Which versions of its rows are read.
+    pub versions: Versions,
     schema: SchemaRef,
     constraints: Option<Constraints>,
     boundaries: Mutex<Option<Boundaries>>,
+    sizes: Mutex<Option<Sizes>>,
+    connection: Connection,
 }
 
 impl fmt::Debug for HBaseTable {
@@ -73,21 +93,29 @@ impl HBaseTable {
             schema: mapping.arrow_schema(),
             mapping: Arc::new(mapping),
             table,
-            as_of: None,
+            versions: Versions::Newest,
             constraints,
             boundaries: Mutex::new(None),
+            sizes: Mutex::new(None),
+            connection: connection.clone(),
         })
     }
 
-    /// The same table as it was at a time.
-    pub fn at(&self, as_of: i64) -> HBaseTable {
+    /// The same table with other versions of its rows.
+    pub fn with_versions(&self, versions: Versions) -> HBaseTable {
+        let mapping = match versions {
+            Versions::Newest | Versions::AsOf { with_start: false, .. } => Arc::clone(&self.mapping),
+            Versions::AsOf { .. } | Versions::All => Arc::new(self.mapping.with_row_start()),
+        };
         HBaseTable {
-            mapping: Arc::clone(&self.mapping),
+            schema: mapping.arrow_schema(),
+            mapping,
             table: self.table.clone(),
-            as_of: Some(as_of),
-            schema: Arc::clone(&self.schema),
+            versions,
             constraints: self.constraints.clone(),
             boundaries: Mutex::new(self.boundaries.lock().clone()),
+            sizes: Mutex::new(self.sizes.lock().clone()),
+            connection: self.connection.clone(),
         }
     }
 
@@ -97,9 +125,50 @@ impl HBaseTable {
         Arc::new(Schema::new(fields.collect::<Vec<_>>()))
     }
 
+    /// What all rows of a view of Phoenix's have in common: predicates that must all hold.
+    fn condition(&self, state: &dyn Session) -> Result<Vec<Expr>> {
+        let Some(text) = self.mapping.phoenix.as_ref().and_then(|phoenix| phoenix.condition.as_ref()) else {
+            return Ok(Vec::new());
+        };
+        let unread = |e: DataFusionError| {
+            let message = format!("the condition of view \"{}\" cannot be read ({e}): {text}", self.mapping.name);
+            DataFusionError::from(SqlError::unsupported(message))
+        };
+        let state = state.as_any().downcast_ref::<SessionState>();
+        let state = state.ok_or_else(|| unread(DataFusionError::Internal("there is no parser".to_owned())))?;
+        // Names may have their family in front.
+        let fields = self.mapping.columns.iter().zip(self.schema.fields()).map(|(column, field)| {
+            let family = match &column.place {
+                Place::Key(_) | Place::WrittenAt => None,
+                Place::Cell { family, .. } | Place::Packed { family, .. } => Some(family.to_ascii_lowercase()),
+            };
+            (family.map(TableReference::bare), Arc::clone(field))
+        });
+        let named = DFSchema::new_with_metadata(fields.collect(), HashMap::new())?;
+        let condition = state.create_logical_expr(text, &named).map_err(unread)?;
+        let bare = |expr: Expr| {
+            Ok(match expr {
+                Expr::Column(column) => Transformed::yes(Expr::Column(Column::new_unqualified(column.name))),
+                other => Transformed::no(other),
+            })
+        };
+        let condition = condition.transform(bare)?.data;
+        let schema = Arc::new(DFSchema::try_from(Arc::clone(&self.schema))?);
+        let context = SimplifyContext::builder()
+            .with_schema(Arc::clone(&schema))
+            .with_config_options(Arc::clone(state.config_options()))
+            .build();
+        let simplifier = ExprSimplifier::new(context);
+        let condition = simplifier.simplify(simplifier.coerce(condition, &schema)?).map_err(unread)?;
+        Ok(split_conjunction_owned(condition))
+    }
+
     /// Times that are read.
     fn time_range(&self) -> TimeRange {
-        self.as_of.map_or(TimeRange::ALL, |last| TimeRange { min: 0, max: last.saturating_add(1) })
+        match self.versions {
+            Versions::AsOf { last_ms, .. } => TimeRange { min: 0, max: last_ms.saturating_add(1) },
+            Versions::Newest | Versions::All => TimeRange::ALL,
+        }
     }
 
     async fn region_starts(&self) -> std::result::Result<Arc<Vec<Bytes>>, SqlError> {
@@ -112,6 +181,57 @@ impl HBaseTable {
         let starts = Arc::new(keys.into_iter().map(|(start, _)| start).collect::<Vec<_>>());
         *self.boundaries.lock() = Some((Instant::now(), Arc::clone(&starts)));
         Ok(starts)
+    }
+
+    /// Bytes of each region.
+    async fn sizes(&self) -> std::result::Result<Arc<BTreeMap<Bytes, u64>>, SqlError> {
+        if let Some((asked, sizes)) = &*self.sizes.lock()
+            && asked.elapsed() < SIZES_LAST
+        {
+            return Ok(Arc::clone(sizes));
+        }
+        let regions = self.table.regions().await?;
+        let servers: BTreeSet<_> = regions.iter().map(|location| location.server.clone()).collect();
+        let starts: HashMap<Bytes, Bytes> =
+            regions.into_iter().map(|location| (location.region.name().clone(), location.region.start_key)).collect();
+        let name = self.mapping.table_name()?;
+        let mut sizes = BTreeMap::new();
+        for server in servers {
+            for load in self.connection.admin().region_metrics(&server, Some(&name)).await? {
+                let Some(start) = starts.get(&load.region_specifier.value) else { continue };
+                let mib = u64::from(load.storefile_size_mb()) + u64::from(load.mem_store_size_mb());
+                sizes.insert(start.clone(), mib << 20);
+            }
+        }
+        let sizes = Arc::new(sizes);
+        *self.sizes.lock() = Some((Instant::now(), Arc::clone(&sizes)));
+        Ok(sizes)
+    }
+
+    /// About how many bytes a scan brings; nothing where the servers do not say.
+    async fn estimate(&self, partitions: &[Vec<KeyRange>], has_filters: bool) -> Option<u64> {
+        let ranges = || partitions.iter().flatten();
+        let of_regions = if ranges().all(KeyRange::is_one_key) {
+            ranges().count() as u64 * ROW_BYTES
+        } else {
+            let sizes = match self.sizes().await {
+                Ok(sizes) => sizes,
+                Err(e) => {
+                    tracing::debug!("the sizes of {}'s regions are not known: {e}", self.mapping.hbase_table);
+                    return None;
+                }
+            };
+            let mut all = 0;
+            let mut regions = sizes.iter().peekable();
+            while let Some((start, bytes)) = regions.next() {
+                let stop = regions.peek().map_or(&[][..], |(next, _)| &next[..]);
+                if ranges().any(|range| range.within(start, stop).is_some()) {
+                    all += bytes;
+                }
+            }
+            all
+        };
+        Some(if has_filters { (of_regions as f64 * PASSES_FILTERS) as u64 } else { of_regions })
     }
 
     /// Row keys to be read, in at most `most` parts that end where regions do.
@@ -162,10 +282,37 @@ impl HBaseTable {
         Ok((rows, batch))
     }
 
+    /// What the servers do of predicates that must all hold.
+    fn push_down(&self, predicates: &[&Expr]) -> Pushed {
+        if self.versions != Versions::All {
+            return push_down(&self.mapping, predicates);
+        }
+        // A filter looks at the newest version alone: only ranges of keys are the same for all.
+        let is_of_key = |expr: &Expr| {
+            let of_key = |column: &Column| {
+                let found = self.mapping.column(&column.name);
+                found.is_some_and(|(_, column)| matches!(column.place, Place::Key(_)))
+            };
+            expr.column_refs().into_iter().all(of_key)
+        };
+        let (places, of_key): (Vec<usize>, Vec<&Expr>) =
+            predicates.iter().copied().enumerate().filter(|(_, expr)| is_of_key(expr)).unzip();
+        let mut pushed = push_down(&self.mapping, &of_key);
+        let mut exact = vec![false; predicates.len()];
+        places.into_iter().zip(&pushed.exact).for_each(|(at, is_exact)| exact[at] = *is_exact);
+        pushed.exact = exact;
+        pushed
+    }
+
     /// The columns that a scan reads, and the filters that it needs besides.
     pub fn cells_to_read(&self, projection: &[usize], pushed: &Pushed) -> (Columns, Vec<Filter>) {
         let mapping = &self.mapping;
-        let of_output = projection.iter().filter_map(|at| mapping.columns[*at].cell());
+        // When a row was written, and how many versions it has, depends on all of its cells.
+        let is_written_at = |at: &usize| mapping.columns[*at].place == Place::WrittenAt;
+        if self.versions == Versions::All || projection.iter().any(is_written_at) {
+            return (Columns::new(), Vec::new());
+        }
+        let of_output = projection.iter().filter_map(|at| mapping.columns[*at].stored_in());
         let mut cells: Vec<(Bytes, Bytes)> = of_output
             .map(|(family, qualifier)| (Bytes::copy_from_slice(family), Bytes::copy_from_slice(qualifier)))
             .chain(pushed.cells.iter().cloned())
@@ -239,7 +386,7 @@ impl TableProvider for HBaseTable {
         let of = |exact| {
             if exact { TableProviderFilterPushDown::Exact } else { TableProviderFilterPushDown::Unsupported }
         };
-        Ok(push_down(&self.mapping, filters).exact.into_iter().map(of).collect())
+        Ok(self.push_down(filters).exact.into_iter().map(of).collect())
     }
 
     async fn scan(
@@ -249,25 +396,52 @@ impl TableProvider for HBaseTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let pushed = push_down(&self.mapping, &filters.iter().collect::<Vec<_>>());
-        let projection = projection.cloned().unwrap_or_else(|| (0..self.mapping.columns.len()).collect());
+        let condition = self.condition(state)?;
+        let predicates: Vec<&Expr> = filters.iter().chain(&condition).collect();
+        let pushed = self.push_down(&predicates);
+        let wanted = projection.cloned().unwrap_or_else(|| (0..self.mapping.columns.len()).collect());
+        // What the servers do not do of a view's condition is done here, on columns that the query may not ask for.
+        let left: Vec<Expr> = condition
+            .into_iter()
+            .zip(&pushed.exact[filters.len()..])
+            .filter(|(_, exact)| !**exact)
+            .map(|(e, _)| e)
+            .collect();
+        let mut projection = wanted.clone();
+        for column in left.iter().flat_map(Expr::column_refs) {
+            let at = self.schema.index_of(&column.name)?;
+            if !projection.contains(&at) {
+                projection.push(at);
+            }
+        }
+        // Of all versions there are more than rows.
+        let limit = limit.filter(|_| left.is_empty() && self.versions != Versions::All);
+        let max_versions = if self.versions == Versions::All { MAX_VERSIONS } else { 1 };
         let schema = Arc::new(self.schema.project(&projection)?);
         let (columns, more) = self.cells_to_read(&projection, &pushed);
-        let filters = pushed.filters.into_iter().chain(more).collect();
+        let filters: Vec<Filter> = pushed.filters.into_iter().chain(more).collect();
         let most = state.config().target_partitions();
         let partitions = self.partitions(pushed.ranges, most).await?;
         let equivalence = self.equivalence(&projection, &schema);
+        let bytes = self.estimate(&partitions, !filters.is_empty()).await;
         let spec = ScanSpec {
             table: self.table.clone(),
             mapping: Arc::clone(&self.mapping),
             projection,
             schema,
-            scan: Scan { columns, time_range: self.time_range(), ..Scan::default() },
+            scan: Scan { columns, time_range: self.time_range(), max_versions, ..Scan::default() },
+            versions: self.versions,
+            bytes,
             filters,
             partitions,
             limit,
             dynamic: Vec::new(),
         };
-        Ok(Arc::new(HBaseScanExec::new(spec, equivalence)))
+        let schema = Arc::clone(&spec.schema);
+        let scan = Arc::new(HBaseScanExec::new(spec, equivalence));
+        let Some(left) = conjunction(left) else { return Ok(scan) };
+        let left = state.create_physical_expr(left, &DFSchema::try_from(schema)?)?;
+        let filter = FilterExecBuilder::new(left, scan).apply_projection(Some((0..wanted.len()).collect()))?;
+        Ok(Arc::new(filter.build()?))
     }
 }

@@ -1,7 +1,7 @@
 //! INSERT, UPSERT, UPDATE and DELETE: the rows of a plan become mutations, in batches. A row is written as a whole or not; a statement that
 //! fails half-way has written some of its rows. `ON CONFLICT` checks a row and writes it in one operation of HBase's.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -26,11 +26,11 @@ use datafusion::sql::sqlparser::ast::{
 use filter::{Comparator, CompareOp, Filter, SingleColumnValue};
 use futures::TryStreamExt;
 use model::Mutation;
-use types::{KeyLayout, Value};
+use types::{KeyLayout, Value, pack};
 
-use crate::arrow_values::value_at;
+use crate::arrow_values::{encode_at, value_at};
 use crate::error::{SqlError, SqlState};
-use crate::mapping::{Column, EMPTY_CELL_VALUE, Kind, Mapping, Place};
+use crate::mapping::{Column, EMPTY_CELL_VALUE, Kind, Mapping, PACKED_QUALIFIER, Phoenix, Place, Versions};
 use crate::parameters::Parameters;
 use crate::table::HBaseTable;
 
@@ -112,7 +112,7 @@ fn target_of(plan: &LogicalPlan) -> Result<(&HBaseTable, &WriteOp, &Arc<LogicalP
     };
     let provider = target.downcast_ref::<DefaultTableSource>().map(|source| source.table_provider.as_ref());
     match provider.and_then(|provider| provider.downcast_ref::<HBaseTable>()) {
-        Some(table) if table.as_of.is_none() => Ok((table, op, input)),
+        Some(table) if table.versions == Versions::Newest => Ok((table, op, input)),
         _ => Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, "only tables of HBase can be written").into()),
     }
 }
@@ -346,6 +346,11 @@ fn columns_written(mapping: &Mapping, statement: &Statement, op: &WriteOp) -> Re
     if *op == WriteOp::Delete {
         return Ok(columns);
     }
+    if *op == WriteOp::Update && mapping.columns.iter().any(|column| matches!(column.place, Place::Packed { .. })) {
+        let message =
+            format!("rows of \"{}\" are written once: Phoenix has all their columns in one cell", mapping.name);
+        return Err(SqlError::unsupported(message));
+    }
     let named = named(statement);
     for (at, column) in mapping.columns.iter().enumerate() {
         let is_named = named.as_ref().is_none_or(|names| names.contains(&column.name));
@@ -360,6 +365,20 @@ fn columns_written(mapping: &Mapping, statement: &Statement, op: &WriteOp) -> Re
         }
     }
     Ok(columns)
+}
+
+/// Whether rows of one of Phoenix's tables can be written as well as Phoenix does.
+fn is_writable(phoenix: &Phoenix, name: &str, manner: &Manner) -> Result<(), SqlError> {
+    if !phoenix.indexes.is_empty() {
+        let indexes = phoenix.indexes.join(", ");
+        let message = format!("\"{name}\" has indexes of Phoenix's ({indexes}), which would miss what is written here");
+        return Err(SqlError::unsupported(message));
+    }
+    if phoenix.condition.is_some() && !matches!(manner, Manner::Delete) {
+        let message = format!("\"{name}\" is one of Phoenix's views with a condition: write the table it shows");
+        return Err(SqlError::unsupported(message));
+    }
+    Ok(())
 }
 
 /// Writes rows of some columns of a table.
@@ -381,6 +400,9 @@ impl<'a> Writer<'a> {
         if matches!(manner, Manner::IfAbsent | Manner::Merge(_)) && mapping.kind != Kind::Table {
             let what = "ON CONFLICT needs a table that CREATE TABLE made: its rows have a cell to look for";
             return Err(SqlError::unsupported(what));
+        }
+        if let Some(phoenix) = &mapping.phoenix {
+            is_writable(phoenix, &mapping.name, &manner)?;
         }
         Ok(Writer {
             table,
@@ -528,22 +550,40 @@ impl<'a> Writer<'a> {
         self.mutations_of(key, values, row)
     }
 
+    /// Cells with all columns of a family, of some columns' values in a row.
+    fn packed_cells<'b>(
+        values: impl Iterator<Item = (&'b Column, &'b ArrayRef)>,
+        row: usize,
+    ) -> Result<Vec<(&'b str, Vec<u8>)>, SqlError> {
+        let mut families: BTreeMap<&str, Vec<Vec<u8>>> = BTreeMap::new();
+        for (column, array) in values {
+            let Place::Packed { family, at } = &column.place else { continue };
+            let of_family = families.entry(family).or_default();
+            of_family.resize_with(of_family.len().max(*at), Vec::new);
+            encode_at(column, array, row, &mut of_family[*at - 1])?;
+        }
+        let packed = |(family, values): (_, Vec<Vec<u8>>)| (family, pack(values.iter().map(Vec::as_slice)));
+        Ok(families.into_iter().map(packed).collect())
+    }
+
     fn mutations_of<'b>(
         &self,
         key: &[u8],
-        values: impl Iterator<Item = (&'b Column, &'b ArrayRef)>,
+        values: impl Iterator<Item = (&'b Column, &'b ArrayRef)> + Clone,
         row: usize,
     ) -> Result<Vec<Mutation>, SqlError> {
         let mut put = Put::new(key);
         let mut delete = None;
         let mut puts = 0;
         let mut bytes = Vec::new();
+        for (family, cell) in Self::packed_cells(values.clone(), row)? {
+            put = put.add(family, PACKED_QUALIFIER, &cell);
+            puts += 1;
+        }
         for (column, array) in values {
             let Place::Cell { family, qualifier } = &column.place else { continue };
             bytes.clear();
-            if let Some(value) = value_at(column, array, row)? {
-                column.sql_type.encode(&value, &mut bytes)?;
-            }
+            encode_at(column, array, row, &mut bytes)?;
             if bytes.is_empty() {
                 if column.not_null {
                     return Err(null_in(&self.table.mapping, column));
@@ -637,7 +677,7 @@ impl Merge {
                 let message = format!("column \"{name}\" of relation \"{}\" does not exist", mapping.name);
                 return Err(SqlError::new(SqlState::UNDEFINED_COLUMN, message).into());
             };
-            if column.cell().is_none() {
+            if matches!(column.place, Place::Key(_)) {
                 let what = format!("column \"{name}\" is in the primary key: delete the row and insert another");
                 return Err(SqlError::unsupported(what).into());
             }

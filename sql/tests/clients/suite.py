@@ -377,6 +377,34 @@ def tables_are_read_as_they_were():
 
 
 @case
+def all_versions_of_rows_are_read_with_their_times():
+    with psycopg.connect(CONNECTION, autocommit=True) as connection:
+        connection.execute("drop table if exists history")
+        connection.execute(
+            "create table history (k integer primary key, v text, n integer) with (versions = 5) split on (2)"
+        )
+        connection.execute("insert into history values (1, 'a', 1), (2, 'b', 2)")
+        time.sleep(0.01)
+        connection.execute("update history set n = 10 where k = 1")
+        time.sleep(0.01)
+        between = int(time.time() * 1000)
+        time.sleep(0.01)
+        connection.execute("update history set v = 'c' where k = 1")
+        rows = connection.execute("select k, v, n from history for system_time all order by k, row_start desc").fetchall()
+        equal(rows, [(1, "c", 10), (1, "a", 10), (1, "a", 1), (2, "b", 2)])
+        # Columns that are not asked for make versions, too.
+        equal(connection.execute("select count(*) from history for system_time all").fetchone(), (4,))
+        equal(connection.execute("select n from history for system_time all where v = 'a' and k < 2 limit 1").fetchone(), (10,))
+        equal(connection.execute("select count(n) from history for system_time all h where h.k = 1").fetchone(), (3,))
+        times = connection.execute("select row_start from history for system_time all where k = 1 order by 1").fetchall()
+        equal(times, sorted(set(times)))
+        was = f"select v, row_start from history for system_time as of {between} where k = 1"
+        equal(connection.execute(was).fetchone(), ("a", times[1][0]))
+        newest = connection.execute("select max(row_start) from history for system_time all").fetchone()
+        equal(newest, times[2])
+
+
+@case
 def one_row_by_its_key_is_the_same_in_every_way():
     with psycopg.connect(CONNECTION, autocommit=True) as connection:
         connection.execute("drop table if exists points")

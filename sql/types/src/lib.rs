@@ -16,13 +16,17 @@
 //!
 //! Must not know: tables, Arrow, the network.
 
+mod array;
 mod decimal;
 mod key;
 mod number;
+mod packed;
 mod sql_type;
 mod value;
 
+pub use array::{decode_array, encode_array};
 pub use decimal::Decimal;
 pub use key::{KeyColumn, KeyLayout, Order, salt_of, successor};
+pub use packed::{Packed, pack};
 pub use sql_type::SqlType;
 pub use value::{TypeError, Value};

@@ -135,3 +135,45 @@ fn random_bytes_are_a_value_or_an_error() {
         }
     }
 }
+
+#[test]
+fn arrays_are_phoenixs() {
+    let text = include_str!("golden-arrays.tsv");
+    let mut count = 0;
+    for line in text.lines() {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let [name, elements, hex] = fields[..] else { panic!("{line}") };
+        let of: SqlType = name.parse().expect("a type");
+        // What is long is written `a*70000`.
+        let long = |text: &str| match text.split_once('*') {
+            Some((letter, times)) => letter.repeat(times.parse().expect("a number")),
+            None => text.to_owned(),
+        };
+        let texts: Vec<String> = elements.split(',').map(long).collect();
+        let mut scratches = vec![Vec::new(); texts.len()];
+        let both = texts.iter().zip(&mut scratches);
+        let values: Vec<Option<Value<'_>>> =
+            both.map(|(text, scratch)| (text != "NULL").then(|| value(of, text, scratch))).collect();
+        let mut bytes = Vec::new();
+        basalt_sql_types::encode_array(of, &values, &mut bytes).expect("an array");
+        match hex.split_once('.') {
+            Some((length, end)) => {
+                assert_eq!(bytes.len().to_string(), length, "{name} {:.40}", elements);
+                assert_eq!(&bytes[bytes.len() - 40..], unhex(end), "{name} {:.40}", elements);
+            }
+            None => assert_eq!(bytes, unhex(hex), "{name} {:.40}", elements),
+        }
+        let mut read = Vec::new();
+        basalt_sql_types::decode_array(of, &bytes, |value| {
+            read.push(value);
+            Ok::<_, basalt_sql_types::TypeError>(())
+        })
+        .expect("Phoenix's bytes");
+        // Decimals of one value have many forms: the bytes say whether they are equal.
+        let mut again = Vec::new();
+        basalt_sql_types::encode_array(of, &read, &mut again).expect("an array");
+        assert!(again == bytes && read.len() == values.len(), "{name} {:.40}", elements);
+        count += 1;
+    }
+    assert_eq!(count, 16);
+}

@@ -8,6 +8,7 @@ pub use parse::{name_of, parse};
 pub use run::run;
 
 use crate::mapping::{Column, Kind};
+use crate::phoenix::Selection;
 use crate::sequence::Definition;
 
 /// A table's name as it is written: the schema may be missing.
@@ -134,6 +135,15 @@ pub enum Ddl {
         /// Whether they may be missing.
         if_exists: bool,
     },
+    /// `IMPORT FOREIGN SCHEMA ... FROM SERVER phoenix INTO ...`.
+    ImportPhoenix {
+        /// Phoenix's schema.
+        from: String,
+        /// Which of its tables.
+        selection: Selection,
+        /// The schema here.
+        into: String,
+    },
     /// `TRUNCATE`.
     Truncate(Vec<Name>),
     /// `COMMENT ON TABLE`, `COMMENT ON COLUMN`.
@@ -159,6 +169,7 @@ impl Ddl {
             Ddl::CreateSequence { .. } => "CREATE SEQUENCE",
             Ddl::RestartSequence { .. } => "ALTER SEQUENCE",
             Ddl::DropSequence { .. } => "DROP SEQUENCE",
+            Ddl::ImportPhoenix { .. } => "IMPORT FOREIGN SCHEMA",
             Ddl::Truncate(_) => "TRUNCATE TABLE",
             Ddl::Comment { .. } => "COMMENT",
         }

@@ -7,6 +7,7 @@ use super::words::Words;
 use super::{Change, Create, Ddl, Name};
 use crate::error::{SqlError, SqlState};
 use crate::mapping::{Column, DEFAULT_FAMILY, Kind, Place};
+use crate::phoenix::Selection;
 use crate::sequence::{Definition, MAX_CACHE, new_id};
 
 /// The statement, if it is one that defines tables; none where somebody else is to read it.
@@ -36,6 +37,8 @@ pub fn parse(sql: &str) -> Result<Option<Ddl>, SqlError> {
             words.take("restrict");
         }
         Ddl::DropSequence { names, if_exists }
+    } else if words.take("import foreign schema") {
+        import(&mut words)?
     } else if words.take("truncate") {
         words.take("table");
         Ddl::Truncate(names(&mut words)?)
@@ -55,6 +58,26 @@ pub fn name_of(text: &str) -> Result<Name, SqlError> {
     let mut words = Words::new(text)?;
     let name = table_name(&mut words)?;
     if words.is_over() { Ok(name) } else { Err(words.error()) }
+}
+
+/// `IMPORT FOREIGN SCHEMA` from the schema's name on.
+fn import(words: &mut Words) -> Result<Ddl, SqlError> {
+    let from = words.name()?;
+    let selection = if words.take("limit to") {
+        Selection::Only(words.list(Words::name)?)
+    } else if words.take("except") {
+        Selection::Except(words.list(Words::name)?)
+    } else {
+        Selection::All
+    };
+    words.expect("from server")?;
+    let server = words.name()?;
+    if server != "phoenix" {
+        let message = format!("server \"{server}\" does not exist: tables are imported from phoenix");
+        return Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message));
+    }
+    words.expect("into")?;
+    Ok(Ddl::ImportPhoenix { from, selection, into: words.name()? })
 }
 
 /// A number with its sign.
@@ -237,6 +260,10 @@ fn put_into_key(name: &Name, columns: &mut [Column], key: &[(String, bool)]) -> 
             let message = format!("column \"{key_name}\" of type varbinary can only end a key, ascending");
             return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));
         }
+        if column.is_array {
+            let message = format!("column \"{key_name}\" is an array, which cannot stand in a key");
+            return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));
+        }
         column.place = Place::Key(at);
         column.descending = *descending;
         column.not_null = true;
@@ -282,6 +309,18 @@ fn column(words: &mut Words, kind: Kind) -> Result<(Column, bool), SqlError> {
     let (family, qualifier) =
         if words.take_token(&Token::Period) { (first, words.name()?) } else { (DEFAULT_FAMILY.to_owned(), first) };
     let (sql_type, max_chars, decimal) = sql_type(words)?;
+    let mut is_array = words.take("array");
+    // PostgreSQL has one type for arrays of all dimensions and lengths; here they have one dimension.
+    if words.take_token(&Token::LBracket) {
+        if !words.take_token(&Token::RBracket) {
+            words.number::<u32>()?;
+            words.expect_token(&Token::RBracket)?;
+        }
+        is_array = true;
+    }
+    if is_array && words.peek() == Some(&Token::LBracket) {
+        return Err(SqlError::unsupported("arrays of more than one dimension are not supported"));
+    }
     let mut column = Column {
         name: qualifier.clone(),
         sql_type,
@@ -289,6 +328,8 @@ fn column(words: &mut Words, kind: Kind) -> Result<(Column, bool), SqlError> {
         decimal,
         not_null: false,
         descending: false,
+        is_array,
+        with_time: false,
         place: Place::Cell { family, qualifier: qualifier.into_bytes() },
         comment: None,
     };

@@ -8,6 +8,7 @@ use super::{Change, Create, Ddl, Literal, Name};
 use crate::catalog::Catalog;
 use crate::error::{SqlError, SqlState};
 use crate::mapping::{Column, Kind, Mapping, Place, default_hbase_table};
+use crate::phoenix;
 use crate::sequence;
 
 /// Runs a statement; gives back what the client is to be told besides.
@@ -46,6 +47,7 @@ pub async fn run(catalog: &Catalog, ddl: Ddl) -> Result<Vec<String>, SqlError> {
             }
             Ok(notices)
         }
+        Ddl::ImportPhoenix { from, selection, into } => phoenix::import(catalog, &from, &selection, &into).await,
         Ddl::Truncate(names) => {
             for name in names {
                 truncate(catalog, &name).await?;
@@ -137,6 +139,7 @@ async fn create(catalog: &Catalog, create: Create) -> Result<Vec<String>, SqlErr
         kind: create.kind,
         columns: create.columns.clone(),
         salt_buckets: options.salt_buckets,
+        phoenix: None,
         comment: None,
         version: 1,
     };
@@ -247,6 +250,10 @@ async fn alter(catalog: &Catalog, name: &Name, if_exists: bool, changes: Vec<Cha
             SqlState::WRONG_OBJECT_TYPE,
             format!("\"{name}\" has no mapping: CREATE VIEW makes one"),
         ));
+    }
+    if let Some(phoenix) = &before.phoenix {
+        let message = format!("\"{name}\" is Phoenix's {}: change it there and import it again", phoenix.name);
+        return Err(SqlError::unsupported(message));
     }
     let mut after = before.clone();
     let mut notices = Vec::new();
