@@ -30,8 +30,16 @@ pub trait VolumeHints: Volume {
         Ok(())
     }
 
-    /// To be called about once a second, where it may wait: a volume of several places looks which of them are slow.
-    fn look_after(&self) {}
+    /// The places beside that of the names, as [`ReadHints::lost_with`] calls them. Asks nobody.
+    fn places(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// To be called for each of [`VolumeHints::places`] about once a second, where it may wait for that one: looks whether it can be used, and whether it
+    /// is slow.
+    fn look_after_place(&self, place: &str) {
+        let _ = place;
+    }
 
     /// The places beside that of the names, as they are now; none for a volume that is one place. May wait for file systems to answer.
     fn volumes(&self) -> Vec<VolumeStatus> {
@@ -132,10 +140,15 @@ impl dyn Volume + '_ {
         self.hints().map_or(Ok(()), |hints| hints.release_reserved(path))
     }
 
-    /// [`VolumeHints::look_after`].
-    pub fn look_after(&self) {
+    /// [`VolumeHints::places`].
+    pub fn places(&self) -> Vec<String> {
+        self.hints().map_or(Vec::new(), |hints| hints.places())
+    }
+
+    /// [`VolumeHints::look_after_place`].
+    pub fn look_after_place(&self, place: &str) {
         if let Some(hints) = self.hints() {
-            hints.look_after();
+            hints.look_after_place(place);
         }
     }
 

@@ -146,19 +146,24 @@ impl TieredVolume {
         Ok(is_change)
     }
 
-    /// Sees which volumes have failed or are back, tries those that are called slow, and those of which too little is known to compare others with, with
-    /// a small file, and tells which have grown slow or fast. To be called about once a second, where it may wait for the slowest of them.
+    /// [`TieredVolume::look_after_one`] for each volume, one after the other.
     pub fn look_after(&self) {
-        self.others.iter().for_each(|other| other.look_after());
-        let has_peers =
-            |other: &Other| self.others.iter().any(|peer| peer.id != other.id && peer.spec.tier == other.spec.tier);
-        let is_tried = |other: &&Arc<Other>| other.speed.is_slow() || (has_peers(other) && !other.speed.is_known());
-        for other in self.others.iter().filter(is_tried) {
-            let Some(volume) = other.volume().filter(|_| other.takes_files()) else { continue };
-            // One that stands still is not asked again before it answers.
-            if other.speed.status().waits_us == 0 {
-                let _ = other.speed.time(Timed::Sync, || other::probe(&*volume)).map_err(|error| other.suspect(&error));
-            }
+        self.others.iter().for_each(|other| self.look_after_one(other));
+    }
+
+    /// Sees whether a volume has failed or is back, tries it with a small file if it is called slow, or if too little is known of it to compare others
+    /// with, and tells which have grown slow or fast. To be called about once a second, where it may wait for the volume.
+    fn look_after_one(&self, other: &Arc<Other>) {
+        other.look_after();
+        let has_peers = || self.others.iter().any(|peer| peer.id != other.id && peer.spec.tier == other.spec.tier);
+        let is_tried = other.speed.is_slow() || (has_peers() && !other.speed.is_known());
+        // One that stands still is not asked again before it answers.
+        if is_tried
+            && other.takes_files()
+            && other.speed.status().waits_us == 0
+            && let Some(volume) = other.volume()
+        {
+            let _ = other.speed.time(Timed::Sync, || other::probe(&*volume)).map_err(|error| other.suspect(&error));
         }
         self.look_at_speeds();
     }

@@ -325,9 +325,15 @@ impl Volume for WalDirVolume {
 }
 
 impl VolumeHints for WalDirVolume {
-    fn look_after(&self) {
-        self.root.look_after();
-        self.logs.look_after();
+    fn places(&self) -> Vec<String> {
+        let mut places = self.root.places();
+        places.extend(self.logs.places());
+        places
+    }
+
+    fn look_after_place(&self, place: &str) {
+        self.root.look_after_place(place);
+        self.logs.look_after_place(place);
     }
 
     fn volumes(&self) -> Vec<fs::tiered::VolumeStatus> {

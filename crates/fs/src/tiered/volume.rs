@@ -191,8 +191,12 @@ impl VolumeHints for TieredVolume {
         }
     }
 
-    fn look_after(&self) {
-        TieredVolume::look_after(self);
+    fn places(&self) -> Vec<String> {
+        self.others.iter().map(|other| other.name()).collect()
+    }
+
+    fn look_after_place(&self, place: &str) {
+        self.others.iter().filter(|other| other.name() == place).for_each(|other| self.look_after_one(other));
     }
 
     fn volumes(&self) -> Vec<VolumeStatus> {
