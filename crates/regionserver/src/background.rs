@@ -178,6 +178,20 @@ fn attend_volumes(server: &Arc<RegionServer>) {
     }
 }
 
+/// Has files moved off a volume, no faster than a compaction writes.
+pub(crate) fn drain(server: &Arc<RegionServer>, directory: &str) -> std::io::Result<()> {
+    let directory = directory.to_owned();
+    let body = move |server: &Arc<RegionServer>| {
+        let pace = Pace::new(server);
+        server.move_files_off(&directory, &|bytes| pace.wrote(bytes));
+    };
+    let thread = start(server, "drain".into(), Box::new(body))?;
+    let mut threads = server.threads.lock();
+    threads.retain(|thread| !thread.is_finished());
+    threads.push(thread);
+    Ok(())
+}
+
 /// Writes the second level of the block cache, no faster than so many bytes in a second.
 fn write_second_level(server: &Arc<RegionServer>, bytes_per_second: u64) {
     let Some(second) = server.env.cache.second() else { return };

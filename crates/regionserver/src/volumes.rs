@@ -14,6 +14,7 @@ use region::CloseMode;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// A region that waits for its files.
 struct Waiting {
@@ -92,7 +93,33 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// The regions that wait for a volume.
+/// Between two rounds over the files of a volume that is to be emptied.
+const ROUND_PAUSE: Duration = Duration::from_secs(1);
+/// Of so many rounds in which nothing was moved the first has the logs begin new files.
+const ROLL_EVERY_ROUNDS: u64 = 10;
+/// With so many in a row, and nobody writing there, it has no end.
+const MOST_IDLE_ROUNDS: u64 = 10;
+
+/// What one round came to.
+enum Round {
+    /// No file is left.
+    Empty,
+    /// Some are, and more rounds make no sense.
+    Ended(String),
+    /// Some are, for the next round.
+    Again(String),
+}
+
+/// What the rounds over the files of a volume came to.
+#[derive(Default)]
+struct Rounds {
+    files: u64,
+    bytes: u64,
+    /// In a row, in which nothing was moved.
+    idle: u64,
+}
+
+/// The regions that wait for a volume, and the work on volumes that goes on.
 #[derive(Default)]
 pub(crate) struct WaitingRegions {
     regions: Mutex<FxHashMap<Arc<str>, Waiting>>,
@@ -102,6 +129,8 @@ pub(crate) struct WaitingRegions {
     pub turns: Turns,
     /// Volumes that a thread looks after.
     attended: Mutex<FxHashSet<String>>,
+    /// Volumes that files are moved off, by their directories; why it ended, where it did with files left.
+    moving: Mutex<FxHashMap<String, Option<String>>>,
 }
 
 impl WaitingRegions {
@@ -124,6 +153,25 @@ impl WaitingRegions {
     fn names_where(&self, is_meant: impl Fn(&str) -> bool) -> Vec<Arc<str>> {
         let regions = self.regions.lock();
         regions.iter().filter(|(_, waiting)| is_meant(&waiting.volume)).map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Whether files are being moved off the volume of that directory (`Some(None)`), or why they are no more, with some left.
+    pub fn moving(&self, directory: &str) -> Option<Option<String>> {
+        self.moving.lock().get(directory).cloned()
+    }
+
+    /// Files are moved off it from now on, by who hears that they were not.
+    fn begin_moving(&self, directory: &str) -> bool {
+        self.moving.lock().insert(directory.to_owned(), None) != Some(None)
+    }
+
+    /// They are no more: because all were, or why.
+    fn end_moving(&self, directory: &str, why: Option<String>) {
+        let mut moving = self.moving.lock();
+        match why {
+            Some(why) => moving.insert(directory.to_owned(), Some(why)),
+            None => moving.remove(directory),
+        };
     }
 
     /// Whether nobody looks after the volume yet: who hears so does from now on.
@@ -190,6 +238,97 @@ impl RegionServer {
         }
     }
 
+    /// Has the files on the volume of that directory moved elsewhere, in the background; without threads, one round of it now. Asked again while it goes
+    /// on, it goes on.
+    ///
+    /// # Errors
+    /// A sentence: there is no such volume, it gets new files still, or no thread can be started.
+    pub fn drain_volume(self: &Arc<Self>, directory: &str) -> Result<(), String> {
+        // Moves nothing: asks whether it may.
+        self.env.volume.drain(directory, &|_| false)?;
+        if !self.waiting.begin_moving(directory) {
+            return Ok(());
+        }
+        if self.stepped {
+            let ended = match self.drain_round(directory, &mut Rounds::default(), &|_| true) {
+                Round::Empty => None,
+                Round::Ended(why) | Round::Again(why) => Some(why),
+            };
+            self.waiting.end_moving(directory, ended);
+            return Ok(());
+        }
+        crate::background::drain(self, directory).map_err(|error| {
+            self.waiting.end_moving(directory, Some(error.to_string()));
+            format!("no thread can be started: {error}")
+        })
+    }
+
+    /// Moves files until none is left, or it makes no sense to go on; `goes_on` is told of bytes, and may wait. Returns to who waits for it.
+    pub(crate) fn move_files_off(&self, directory: &str, goes_on: &dyn Fn(u64) -> bool) {
+        let task = self.tasks.begin(format!("Moving files off the volume {directory}"), "Looking for files");
+        let mut rounds = Rounds::default();
+        let ended = loop {
+            match self.drain_round(directory, &mut rounds, goes_on) {
+                Round::Empty => break None,
+                Round::Ended(why) => break Some(why),
+                Round::Again(what) => task.set_status(what),
+            }
+            if self.rest(ROUND_PAUSE) {
+                break Some("the server stopped".to_owned());
+            }
+        };
+        match &ended {
+            None => {
+                tracing::info!(
+                    files = rounds.files,
+                    bytes = rounds.bytes,
+                    "no file is on the volume {directory} any more"
+                );
+                task.complete(format!("{} files were moved", rounds.files));
+            }
+            Some(why) => {
+                tracing::warn!("files are left on the volume {directory}: {why}");
+                task.abort(why.clone());
+            }
+        }
+        self.waiting.end_moving(directory, ended);
+    }
+
+    fn drain_round(&self, directory: &str, rounds: &mut Rounds, goes_on: &dyn Fn(u64) -> bool) -> Round {
+        // A log that is written there goes on in a file elsewhere.
+        if rounds.idle.is_multiple_of(ROLL_EVERY_ROUNDS) {
+            for log in self.logs() {
+                if let Err(error) = log.roll() {
+                    tracing::warn!("the log stays where it is, which may be {directory}: {error}");
+                }
+            }
+        }
+        let drained = match self.env.volume.drain(directory, goes_on) {
+            Ok(drained) => drained,
+            Err(why) => return Round::Ended(why),
+        };
+        rounds.files += drained.files;
+        rounds.bytes += drained.bytes;
+        rounds.idle = if drained.files > 0 { 1 } else { rounds.idle + 1 };
+        let left = drained.left;
+        if left == 0 {
+            return Round::Empty;
+        }
+        if drained.failed > 0 && drained.files == 0 {
+            let why = drained.why.unwrap_or_default();
+            return Round::Ended(format!("{} of {left} files cannot be moved: {why}", drained.failed));
+        }
+        if drained.being_written == 0 && rounds.idle > MOST_IDLE_ROUNDS {
+            return Round::Ended(format!(
+                "{left} files are counted there that no name leads to; start the server anew"
+            ));
+        }
+        Round::Again(format!(
+            "{} files were moved, {left} are left, {} of them are being written",
+            rounds.files, drained.being_written
+        ))
+    }
+
     /// What memory holds goes to files elsewhere; where that fails the region takes no calls, and is closed the next time.
     fn close_lost(&self, region: &Arc<region::Region>, volume: &str) {
         let name = region.name();
@@ -199,7 +338,12 @@ impl RegionServer {
             return;
         }
         let Ok(_transition) = self.begin_transition(region.info()) else { return };
-        let waiting = Waiting { info: region.info().clone(), table: region.table().clone(), volume: volume.to_owned(), tried: None };
+        let waiting = Waiting {
+            info: region.info().clone(),
+            table: region.table().clone(),
+            volume: volume.to_owned(),
+            tried: None,
+        };
         self.waiting.regions.lock().insert(name.clone(), waiting);
         let is_first = !region.is_closing();
         let shown = region.info().name_string();
@@ -280,7 +424,10 @@ mod tests {
                 sender.send(()).expect("somebody listens");
                 drop(sender);
             });
-            assert!(receiver.recv_timeout(std::time::Duration::from_millis(50)).is_err(), "the volume's thread is at it");
+            assert!(
+                receiver.recv_timeout(std::time::Duration::from_millis(50)).is_err(),
+                "the volume's thread is at it"
+            );
             drop(of_a);
             receiver.recv_timeout(std::time::Duration::from_secs(20)).expect("its turn comes");
         });

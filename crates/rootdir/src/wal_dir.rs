@@ -346,12 +346,25 @@ impl VolumeHints for WalDirVolume {
         self.root.failures_and_returns() + self.logs.failures_and_returns()
     }
 
-    fn set_places(
+    fn change_volumes(
         &self,
+        volumes: &[fs::tiered::VolumeSpec],
         kinds: &std::collections::BTreeMap<&'static str, String>,
     ) -> std::result::Result<bool, String> {
-        let root = self.root.set_places(kinds)?;
-        Ok(self.logs.set_places(kinds)? || root)
+        if kinds.contains_key(fs::FileKind::Log.name()) {
+            return Err(
+                "hbase.wal.dir and basalt.volumes.place.wal both say where logs are: remove one of them".to_owned()
+            );
+        }
+        self.root.change_volumes(volumes, kinds)
+    }
+
+    fn drain(
+        &self,
+        directory: &str,
+        goes_on: &dyn Fn(u64) -> bool,
+    ) -> std::result::Result<fs::tiered::Drained, String> {
+        self.root.drain(directory, goes_on)
     }
 
     fn has_several_places(&self) -> bool {
