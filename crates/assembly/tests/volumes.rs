@@ -111,6 +111,67 @@ async fn a_volume_that_fails_closes_its_regions_and_no_others_and_opens_them_whe
     place.stop().await;
 }
 
+/// The disk of cold stands still while its region is opened again; warm comes back meanwhile, and a table is made.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_disk_that_stands_still_while_its_region_opens_holds_up_no_other() {
+    let [cold, warm] = [Trouble::default(), Trouble::default()];
+    let disk = MemVolume::new();
+    let (of_cold, of_warm, of_disk) = (cold.clone(), warm.clone(), disk.clone());
+    let place = Place::start_with(|parts| {
+        let attached = |spec: &str, disk: MemVolume, trouble: Trouble| {
+            let volume: Arc<dyn Volume> = Arc::new(SlowVolume::new(Arc::new(disk), trouble));
+            Attached { spec: spec.parse().expect("legal"), volume: Some(volume), claim: None }
+        };
+        let volumes = vec![
+            attached("cold:hdd:/data/1", of_disk, of_cold),
+            attached("tepid:hdd:/data/2", MemVolume::new(), of_warm),
+        ];
+        let attached =
+            TieredVolume::attach(parts.volume.clone(), volumes, Rules::default(), &parts.rng, Arc::new(|_| {}));
+        parts.volume = Arc::new(attached.expect("attached").0.measured(&parts.clock));
+        parts.outside = parts.volume.clone();
+    })
+    .await;
+    let [on_cold, on_warm] = ["cold", "tepid"].map(|name| TableName::parse(name).expect("legal"));
+    let admin = place.connection.admin();
+    let make = async |name: &TableName, policy: &'static str| {
+        let mut family = FamilyDescriptor::new("f");
+        family.attributes.insert("STORAGE_POLICY".into(), policy.into());
+        admin.create_table(&TableDescriptor::new(name.clone(), [family]), &[]).await.expect("made");
+    };
+    for (name, policy) in [(&on_cold, "cold"), (&on_warm, "tepid")] {
+        make(name, policy).await;
+        let table = place.connection.table(name);
+        table.put(&Put::new("a").add("f", "q", "1").build()).await.expect("put");
+        admin.flush(name).await.expect("flushed");
+    }
+    [&cold, &warm].iter().for_each(|trouble| trouble.fail(true));
+    for name in [&on_cold, &on_warm] {
+        until("it is closed", || region_of(&place.node, name).is_none()).await;
+    }
+    let (stops, (sender, stopped)) = (cold.clone(), std::sync::mpsc::channel());
+    disk.watch(Some(Arc::new(move |op, path: &fs::FilePath| {
+        if op == fs::mem::Op::Open && path.as_str().starts_with("files/") {
+            stops.stand_still(true);
+            let _told = sender.send(());
+        }
+    })));
+    cold.fail(false);
+    until("its file is opened", || stopped.try_recv().is_ok()).await;
+    warm.fail(false);
+    until("the other is open again", || region_of(&place.node, &on_warm).is_some()).await;
+    assert_eq!(rows_of(&place, &on_warm).await, 1);
+    let made = TableName::parse("made").expect("legal");
+    let making = tokio::time::timeout(Duration::from_secs(60), make(&made, "NONE"));
+    assert!(making.await.is_ok(), "a table is made meanwhile");
+    assert!(region_of(&place.node, &on_cold).is_none());
+    disk.watch(None);
+    cold.stand_still(false);
+    until("it is open again", || region_of(&place.node, &on_cold).is_some()).await;
+    assert_eq!(rows_of(&place, &on_cold).await, 1);
+    place.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_log_whose_volume_fails_goes_on_on_another_and_what_it_held_goes_to_files() {
     let (place, trouble) = place(&[("wal", "cold")]).await;

@@ -111,11 +111,12 @@ pub const QUORUM: TextSetting = TextSetting::any(
 pub const VOLUMES: TextSetting = TextSetting {
     key: "basalt.volumes",
     default: "none",
-    legal: Some("name:ram|ssd|hdd:/directory[:limit], separated by commas"),
+    legal: Some("name:ram|ssd|hdd:/directory[:limit][:drain], separated by commas"),
     is_legal: |text| text.trim() == "none" || fs::tiered::parse_volumes(text).is_ok(),
-    doc: "Disks beside that of the root directory, for a root directory on the local disk: name:class:/directory[:limit], separated by \
+    doc: "Disks beside that of the root directory, for a root directory on the local disk: name:class:/directory[:limit][:drain], separated by \
           commas. The name is that of a tier; volumes of one name share its files. The class is ram, ssd or hdd. No more files go to a volume that \
-          holds as much as its limit (a number with k, m, g or t). Which files go to which tier say basalt.volumes.place.* and storage \
+          holds as much as its limit (a number with k, m, g or t), and none to one with :drain, \
+          which `basalt admin drain-volume` empties. May be changed while the server runs; one that has files is not taken out. Which files go to which tier say basalt.volumes.place.* and storage \
           policies; `basalt volumes gather` makes one directory again. docs/operations/tiers.md.",
 };
 

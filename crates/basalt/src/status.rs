@@ -190,6 +190,7 @@ fn volume(now: fs::tiered::VolumeStatus) -> web::status::Volume {
         Some(why) if !now.is_there => format!("failed: {why}"),
         Some(why) => why.clone(),
         None if now.speed.is_slow => "slow".to_owned(),
+        None if now.spec.drains => format!("to be emptied, {} files left", now.files),
         None => "well".to_owned(),
     };
     web::status::Volume {

@@ -207,13 +207,14 @@ fn with_other_volumes(home: Arc<LocalVolume>, config: &Config, name: &str) -> Re
     let may_be_missing = config.get(&settings::VOLUMES_MAY_BE_MISSING);
     let tell = Arc::new(|sentence: String| tracing::warn!("{sentence}"));
     let delays = config.text(settings::VOLUMES_DELAY_FOR_TESTS.key).and_then(settings::delays_of).unwrap_or_default();
-    let delay = |spec: &VolumeSpec| {
+    let delays: Vec<(String, u64)> = delays.into_iter().map(|(tier, ms)| (tier.to_owned(), ms)).collect();
+    let delay = move |spec: &VolumeSpec| {
         let ms = delays.iter().find(|(tier, _)| *tier == spec.tier.name).map_or(0, |(_, ms)| *ms);
         std::time::Duration::from_millis(ms)
     };
-    let opened = fs::tiered::open_local(home.clone(), &specs, rules, may_be_missing, &delay, &Rng::from_system(), tell)
-        .map_err(|error| anyhow!("cannot serve {name}: {}", error.source))?;
-    let Some((volume, survey, locks)) = opened else { return Ok(home) };
+    let opened =
+        fs::tiered::open_local(home, &specs, rules, may_be_missing, Arc::new(delay), &Rng::from_system(), tell);
+    let (volume, survey, locks) = opened.map_err(|error| anyhow!("cannot serve {name}: {}", error.source))?;
     // As the root's own.
     std::mem::forget(locks);
     let clock: Arc<dyn base::Clock> = Arc::new(base::SystemClock::new());

@@ -253,7 +253,11 @@ fn a_disk_that_is_taken_away_takes_its_regions_along_and_brings_them_back() {
     let page = crate::metrics::page(&server, "/master-status");
     assert!(page.contains("<h2>Volumes</h2>") && page.contains("failed: "), "{page}");
     let said = text(&disks.tool(&["status"]));
+    assert!(said.contains("does not say how its volumes are"), "it is not where the settings say: {said}");
     assert!(said.contains("MISSING: its directory is not there"), "{said}");
+    let root = format!("hbase.rootdir={}", disks.root.display());
+    let said = crate::common::tools::said(&server, &["-D", &root, "volumes", "status"]);
+    assert!(said.contains("FAILED: ") && said.contains("1 regions are closed until a volume is back"), "{said}");
     assert!(shell(&server, &["scan 'u'"]).contains("value=3"), "others go on");
     // An empty mount point is not taken for it.
     std::fs::create_dir(&disks.cold).expect("a mount point");
@@ -264,5 +268,104 @@ fn a_disk_that_is_taken_away_takes_its_regions_along_and_brings_them_back() {
     until("\"regionsWaitingForVolumes\": 0");
     let said = shell(&server, &["scan 't'"]);
     assert!(["value=1", "value=2", "value=4"].iter().all(|value| said.contains(value)), "{said}");
+    assert!(server.terminate().success());
+}
+
+/// A server that reads its volumes from a file, which may be written anew.
+struct Online {
+    scratch: Scratch,
+    root: PathBuf,
+    disks: [PathBuf; 2],
+}
+
+impl Online {
+    fn new(name: &str) -> Online {
+        let scratch = Scratch::new(name);
+        let disks = ["one", "two"].map(|disk| scratch.join(disk));
+        disks.iter().for_each(|disk| std::fs::create_dir(disk).expect("a disk"));
+        Online { root: scratch.join("root"), scratch, disks }
+    }
+
+    /// What `basalt.volumes` says; the volumes are all of one tier, which has what is logged, flushed and compacted if there is any.
+    fn write(&self, volumes: &[(usize, &str)]) {
+        let property =
+            |(key, value): (&str, &str)| format!("<property><name>{key}</name><value>{value}</value></property>");
+        let said = volumes.iter().map(|(disk, more)| format!("fast:ssd:{}{more}", self.disks[*disk].display()));
+        let said = said.collect::<Vec<_>>().join(", ");
+        let mut properties = String::new();
+        if !volumes.is_empty() {
+            properties += &property(("basalt.volumes", &said));
+            for kind in ["wal", "flush", "minor", "major"] {
+                properties += &property((&format!("basalt.volumes.place.{kind}"), "fast"));
+            }
+        }
+        let site = format!("<configuration>{properties}</configuration>");
+        std::fs::write(self.scratch.join("hbase-site.xml"), site).expect("written");
+    }
+
+    fn start(&self) -> Server {
+        let mut command = crate::common::command(&self.root, &[]);
+        command.arg("--config").arg(&self.scratch.0);
+        Server::run(command)
+    }
+
+    fn files(&self) -> [usize; 2] {
+        [0, 1].map(|disk| files_on(&self.disks[disk]))
+    }
+}
+
+#[test]
+fn volumes_are_added_emptied_and_taken_out_while_the_server_runs() {
+    let online = Online::new("tiers-online");
+    online.write(&[]);
+    let server = online.start();
+    let update = || text(&basalt(&server, &["shell", "-e", "update_all_config"]));
+    let updated = || {
+        let said = update();
+        assert!(!said.contains("ERROR"), "{said}");
+    };
+    shell(&server, &["create 't', 'f'", ROWS[0], "flush 't'"]);
+    assert!(!online.root.join(".basalt.volumes").exists() && online.files() == [0, 0]);
+
+    online.write(&[(0, "")]);
+    updated();
+    shell(&server, &[ROWS[1], "flush 't'", "put 't', 'c', 'f:q', '3'", "create 'u', 'f'", "put 'u', 'a', 'f:q', '4'"]);
+    shell(&server, &["flush 'u'", "disable 'u'"]);
+    assert_eq!(online.files(), [2, 0], "two flushed files");
+    let directory = online.disks[0].display().to_string();
+    online.write(&[]);
+    let said = update();
+    assert!(said.contains(" files are on the volume ") && said.contains("basalt admin drain-volume --wait"), "{said}");
+    let said = text(&basalt(&server, &["admin", "drain-volume", "--wait", &directory]));
+    assert!(said.contains("gets new files still: write :drain behind it"), "{said}");
+
+    online.write(&[(0, ":drain"), (1, "")]);
+    updated();
+    let root = format!("hbase.rootdir={}", online.root.display());
+    let status = || crate::common::tools::said(&server, &["-D", &root, "volumes", "status"]);
+    let said = status();
+    assert!(said.contains(&format!("this is what the server (pid {}) says", server.child.id())), "{said}");
+    assert!(said.contains(&format!("to be emptied: basalt admin drain-volume --wait {directory} moves")), "{said}");
+    let moved = crate::common::tools::said(&server, &["admin", "drain-volume", "--wait", &directory]);
+    assert!(moved.contains(&format!("no file is on {directory} any more")), "{moved}");
+    assert_eq!(online.files()[0], 0);
+    assert!(online.files()[1] >= 2, "{:?}", online.files());
+    let said = status();
+    assert!(said.contains("to be emptied: nothing is left, it may be taken out of basalt.volumes"), "{said}");
+    let said = text(&basalt(&server, &["admin", "drain-volume", "/data/other"]));
+    assert!(said.contains("no server has a volume /data/other") && said.contains(&directory), "{said}");
+    online.write(&[(1, "")]);
+    updated();
+    assert!(!online.disks[0].join(".basalt.volume").exists(), "it is nobody's");
+    // It may be unmounted: nothing of it is open.
+    let open = std::fs::read_dir(format!("/proc/{}/fd", server.child.id())).expect("its files");
+    let open: Vec<PathBuf> = open.filter_map(|fd| std::fs::read_link(fd.expect("an entry").path()).ok()).collect();
+    assert!(!open.iter().any(|file| file.starts_with(&online.disks[0])), "{open:?}");
+    shell(&server, &["enable 'u'", "put 't', 'd', 'f:q', '5'"]);
+    server.kill();
+
+    let server = online.start();
+    let rows = shell(&server, &["scan 't'", "scan 'u'"]);
+    assert!(["=1", "=2", "=3", "=4", "=5"].iter().all(|value| rows.contains(&format!("value{value}"))), "{rows}");
     assert!(server.terminate().success());
 }

@@ -3,9 +3,12 @@
 //!
 //! Callers ask the trait objects ([`Volume`], [`ReadAt`], [`Appender`]), which do the plain thing where there are no hints.
 
-use crate::tiered::VolumeStatus;
+use crate::tiered::{Drained, VolumeSpec, VolumeStatus};
 use crate::{Appender, BlockHosts, FilePart, FilePath, Placement, ReadAt, Result, Volume};
 use std::collections::BTreeMap;
+
+/// What is said where files have one place.
+const NO_VOLUMES: &str = "basalt.volumes is for a root directory on the local disk";
 
 /// Hints of a volume.
 pub trait VolumeHints: Volume {
@@ -30,8 +33,16 @@ pub trait VolumeHints: Volume {
         Ok(())
     }
 
-    /// To be called about once a second, where it may wait: a volume of several places looks which of them are slow.
-    fn look_after(&self) {}
+    /// The places beside that of the names, as [`ReadHints::lost_with`] calls them. Asks nobody.
+    fn places(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// To be called for each of [`VolumeHints::places`] about once a second, where it may wait for that one: looks whether it can be used, and whether it
+    /// is slow.
+    fn look_after_place(&self, place: &str) {
+        let _ = place;
+    }
 
     /// The places beside that of the names, as they are now; none for a volume that is one place. May wait for file systems to answer.
     fn volumes(&self) -> Vec<VolumeStatus> {
@@ -43,13 +54,28 @@ pub trait VolumeHints: Volume {
         0
     }
 
-    /// Has kinds of files go to other tiers from now on, where there are some, by their names. Whether that is a change.
+    /// Has these be the places beside that of the names from now on, and kinds of files go to their tiers, by their names. Whether that is a change.
+    /// Waits for places that are new.
     ///
     /// # Errors
-    /// A sentence: what is wrong with it. Nothing has changed then.
-    fn set_places(&self, kinds: &BTreeMap<&'static str, String>) -> std::result::Result<bool, String> {
+    /// A sentence: what is wrong with it, a place that is left out and has files among that. Nothing has changed then.
+    fn change_volumes(
+        &self,
+        volumes: &[VolumeSpec],
+        kinds: &BTreeMap<&'static str, String>,
+    ) -> std::result::Result<bool, String> {
         let _ = kinds;
-        Ok(false)
+        if volumes.is_empty() { Ok(false) } else { Err(NO_VOLUMES.to_owned()) }
+    }
+
+    /// Moves files off a place that is to be emptied, by its directory: one round over all that are there. `goes_on` is told of bytes that were copied, may
+    /// wait, and ends the round with false.
+    ///
+    /// # Errors
+    /// A sentence: there is no such place, or it is not to be emptied.
+    fn drain(&self, directory: &str, goes_on: &dyn Fn(u64) -> bool) -> std::result::Result<Drained, String> {
+        let _ = (directory, goes_on);
+        Err(NO_VOLUMES.to_owned())
     }
 
     /// Whether new files may go to another place when one grows slow.
@@ -132,10 +158,15 @@ impl dyn Volume + '_ {
         self.hints().map_or(Ok(()), |hints| hints.release_reserved(path))
     }
 
-    /// [`VolumeHints::look_after`].
-    pub fn look_after(&self) {
+    /// [`VolumeHints::places`].
+    pub fn places(&self) -> Vec<String> {
+        self.hints().map_or(Vec::new(), |hints| hints.places())
+    }
+
+    /// [`VolumeHints::look_after_place`].
+    pub fn look_after_place(&self, place: &str) {
         if let Some(hints) = self.hints() {
-            hints.look_after();
+            hints.look_after_place(place);
         }
     }
 
@@ -149,12 +180,28 @@ impl dyn Volume + '_ {
         self.hints().map_or(0, |hints| hints.failures_and_returns())
     }
 
-    /// [`VolumeHints::set_places`].
+    /// [`VolumeHints::change_volumes`].
     ///
     /// # Errors
     /// As there.
-    pub fn set_places(&self, kinds: &BTreeMap<&'static str, String>) -> std::result::Result<bool, String> {
-        self.hints().map_or(Ok(false), |hints| hints.set_places(kinds))
+    pub fn change_volumes(
+        &self,
+        volumes: &[VolumeSpec],
+        kinds: &BTreeMap<&'static str, String>,
+    ) -> std::result::Result<bool, String> {
+        match self.hints() {
+            Some(hints) => hints.change_volumes(volumes, kinds),
+            None if volumes.is_empty() => Ok(false),
+            None => Err(NO_VOLUMES.to_owned()),
+        }
+    }
+
+    /// [`VolumeHints::drain`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn drain(&self, directory: &str, goes_on: &dyn Fn(u64) -> bool) -> std::result::Result<Drained, String> {
+        self.hints().map_or(Err(NO_VOLUMES.to_owned()), |hints| hints.drain(directory, goes_on))
     }
 
     /// [`VolumeHints::has_several_places`].

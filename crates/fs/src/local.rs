@@ -110,6 +110,29 @@ impl LocalVolume {
         Ok(DirectoryLock { _file: file })
     }
 
+    /// The process that has claimed the volume, by the pid that it left, 0 where it left none; `None`: nobody has. For who wants to know and not to
+    /// use it.
+    ///
+    /// # Errors
+    /// The lock file cannot be read.
+    pub fn claimed_by(&self) -> Result<Option<u32>> {
+        let path = FilePath::new(LOCK_NAME);
+        let mut file = match File::open(self.place(&path)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened.map_err(|e| Error::new("open the lock file", &path, e))?,
+        };
+        // Others who ask have the same lock; it is gone with the file.
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) {
+            Ok(()) => Ok(None),
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                let mut text = String::new();
+                let _ = Read::by_ref(&mut file).take(32).read_to_string(&mut text);
+                Ok(Some(text.trim().parse().unwrap_or(0)))
+            }
+            Err(errno) => Err(Error::new("look at the lock file", &path, errno.into())),
+        }
+    }
+
     fn create_new(&self, path: &FilePath) -> Result<File> {
         let place = self.place(path);
         OpenOptions::new().write(true).create_new(true).open(place).map_err(|e| Error::new("create", path, e))

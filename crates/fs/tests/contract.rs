@@ -71,7 +71,9 @@ fn the_local_disk_keeps_the_contract() {
 fn a_volume_has_one_owner_who_is_named() {
     let scratch = Scratch::new("lock");
     let volume = LocalVolume::open(&scratch.0).expect("open");
+    assert_eq!(volume.claimed_by().expect("asked"), None);
     let lock = volume.lock().expect("lock");
+    assert_eq!(volume.claimed_by().expect("asked"), Some(std::process::id()), "who only asks is told");
     let error = LocalVolume::open(&scratch.0).expect("open").lock().expect_err("locked");
     assert_eq!(error.kind(), ErrorKind::WouldBlock);
     assert!(error.to_string().contains(&format!("pid {}", std::process::id())), "{error}");

@@ -1,5 +1,6 @@
 //! Several volumes under one tree of names: the contract, what a crash leaves, what is refused.
 
+mod changing;
 mod shared;
 
 use basalt_fs::mem::{Fault, Op};
@@ -537,11 +538,12 @@ impl Troubled {
         let cold = |at: usize| {
             let (place, trouble): (Arc<Mutex<std::result::Result<MemVolume, String>>>, _) =
                 (mounted[at].clone(), troubles[at].clone());
-            let claim: Claim = Arc::new(move || {
+            let take = move || -> std::result::Result<Arc<dyn Volume>, String> {
                 let volume = place.lock().expect("free").clone()?;
                 Ok(Arc::new(SlowVolume::new(Arc::new(volume), trouble.clone())))
-            });
-            let volume = Some(claim().expect("mounted"));
+            };
+            let volume = Some(take().expect("mounted"));
+            let claim = Claim::new(take);
             Attached { spec: COLD[at].parse::<VolumeSpec>().expect("legal"), volume, claim: Some(claim) }
         };
         let told = Arc::new(Mutex::new(Vec::new()));
@@ -707,15 +709,16 @@ fn kinds_of_files_get_other_places_while_files_are_written() {
     write("a");
     assert_eq!(counts(), [1, 0]);
     let to = |tier: &str| [("flush", tier.to_owned())].into();
-    assert_eq!(volume.set_places(&to("cold")), Ok(true));
-    assert_eq!(volume.set_places(&to("cold")), Ok(false), "nothing new");
+    let set_places = |kinds| volume.change(&[], &kinds);
+    assert_eq!(set_places(to("cold")), Ok(true));
+    assert_eq!(set_places(to("cold")), Ok(false), "nothing new");
     write("b");
     assert_eq!(counts(), [1, 1]);
-    let refused = volume.set_places(&to("tepid")).expect_err("no such tier");
+    let refused = set_places(to("tepid")).expect_err("no such tier");
     assert!(refused.contains("names no tier of basalt.volumes"), "{refused}");
     write("c");
     assert_eq!(counts(), [1, 2], "what was refused has changed nothing");
-    assert_eq!(volume.set_places(&Default::default()), Ok(true));
+    assert_eq!(set_places(Default::default()), Ok(true));
     write("d");
     assert_eq!(counts(), [1, 2], "without a word it stays with the names");
     assert!(["a", "b", "c", "d"].iter().all(|name| volume.exists(&path(name)).expect("asked")));

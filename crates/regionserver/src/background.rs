@@ -135,19 +135,61 @@ pub(crate) fn spawn(server: &Arc<RegionServer>, config: &Config) -> Vec<JoinHand
     if server.env.keys.is_on() {
         start("keys".into(), Box::new(crate::keys::run));
     }
-    if server.env.volume.has_several_places() {
-        start(
-            "volumes".into(),
-            Box::new(|server| {
-                // One that stands still holds up this thread alone.
-                while !server.stop.wait(VOLUMES_PERIOD) {
-                    server.look_after_volumes();
-                }
-            }),
-        );
-    }
+    start(
+        "volumes".into(),
+        Box::new(|server| {
+            while !server.stop.wait(VOLUMES_PERIOD) {
+                attend_volumes(server);
+                server.look_at_volumes();
+            }
+        }),
+    );
     start("memory".into(), Box::new(|server| region::prefault_chunks(|| server.stop.is_set())));
     threads
+}
+
+/// Has each volume looked after by a thread of its own, which alone is held up when it stands still. One that is no longer there ends its thread.
+fn attend_volumes(server: &Arc<RegionServer>) {
+    for volume in server.env.volume.places() {
+        if !server.waiting.attend(&volume) {
+            continue;
+        }
+        let name = volume.clone();
+        let body = move |server: &Arc<RegionServer>| {
+            while server.env.volume.places().contains(&name) {
+                server.look_after_volume(&name);
+                if server.stop.wait(VOLUMES_PERIOD) {
+                    return;
+                }
+            }
+            server.waiting.leave(&name);
+        };
+        match start(server, "volume".into(), Box::new(body)) {
+            Ok(thread) => {
+                let mut threads = server.threads.lock();
+                threads.retain(|thread| !thread.is_finished());
+                threads.push(thread);
+            }
+            Err(error) => {
+                tracing::warn!("{volume} is not looked after, as no thread can be started: {error}");
+                server.waiting.leave(&volume);
+            }
+        }
+    }
+}
+
+/// Has files moved off a volume, no faster than a compaction writes.
+pub(crate) fn drain(server: &Arc<RegionServer>, directory: &str) -> std::io::Result<()> {
+    let directory = directory.to_owned();
+    let body = move |server: &Arc<RegionServer>| {
+        let pace = Pace::new(server);
+        server.move_files_off(&directory, &|bytes| pace.wrote(bytes));
+    };
+    let thread = start(server, "drain".into(), Box::new(body))?;
+    let mut threads = server.threads.lock();
+    threads.retain(|thread| !thread.is_finished());
+    threads.push(thread);
+    Ok(())
 }
 
 /// Writes the second level of the block cache, no faster than so many bytes in a second.

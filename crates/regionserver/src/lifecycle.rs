@@ -35,7 +35,7 @@ impl RegionServer {
         if self.stop.is_set() {
             return Err(ServerError::Stopping(self.name.clone()));
         }
-        let _turn = self.waiting.turn.read();
+        let _turn = self.waiting.turns.of_order(&name);
         if let Some(region) = self.region(&name) {
             if region.is_closing() {
                 // Its closing failed half way and has to end first: what it holds is in the log only.
@@ -53,7 +53,7 @@ impl RegionServer {
     /// # Errors
     /// [`ServerError`]; nothing is open then.
     pub fn open_offline(&self, info: &RegionInfo, table: Arc<TableDescriptor>) -> Result<OpenedRegion, ServerError> {
-        let _turn = self.waiting.turn.read();
+        let _turn = self.waiting.turns.of_order(info.encoded_name());
         self.open_offline_in_turn(info, table)
     }
 
@@ -97,7 +97,7 @@ impl RegionServer {
     /// [`ServerError`]; the region is open as before or half closed (it takes no more calls), and stays here: closing it
     /// again goes on where this stopped.
     pub fn close_region(&self, encoded_name: &str) -> Result<(), ServerError> {
-        let _turn = self.waiting.turn.read();
+        let _turn = self.waiting.turns.of_order(encoded_name);
         self.close_in_turn(encoded_name)
     }
 

@@ -283,9 +283,9 @@ impl RegionServer {
     ///
     /// # Errors
     /// The configuration cannot be used: everything stays as it was.
-    pub(crate) fn update_configuration(self: &Arc<Self>) -> Result<(), String> {
+    pub fn update_configuration(self: &Arc<Self>) -> Result<(), String> {
         let config = (self.read_config)()?;
-        self.update_places(&config)?;
+        self.update_volumes(&config)?;
         self.settings.store(Arc::new(RegionServerSettings::from_config(&config)));
         let of_regions = RegionSettings::from_config(&config).within_budget(self.memory_budget_bytes);
         // That of hbase:meta's regions is the same.
@@ -303,14 +303,19 @@ impl RegionServer {
         Ok(())
     }
 
-    /// `basalt.volumes.place.*`: where files go that are written from now on.
-    fn update_places(&self, config: &Config) -> Result<(), String> {
+    /// `basalt.volumes` and `basalt.volumes.place.*`: the volumes from now on, and where files go that are written. First of all, as it alone may be
+    /// refused for what files there are.
+    fn update_volumes(&self, config: &Config) -> Result<(), String> {
         let place = |kind: &fs::FileKind| {
             let tier = config.text(&format!("basalt.volumes.place.{}", kind.name()))?.trim();
             (!tier.is_empty()).then(|| (kind.name(), tier.to_owned()))
         };
-        if self.env.volume.set_places(&fs::FileKind::PLACED.iter().filter_map(place).collect())? {
-            tracing::info!("files written from now on go where basalt.volumes.place.* say");
+        let said = config.text("basalt.volumes").filter(|said| said.trim() != "none").unwrap_or_default();
+        let volumes = fs::tiered::parse_volumes(said).map_err(|what| format!("basalt.volumes: {what}"))?;
+        if self.env.volume.change_volumes(&volumes, &fs::FileKind::PLACED.iter().filter_map(place).collect())? {
+            tracing::info!(
+                "volumes are those of basalt.volumes, and files written from now on go where basalt.volumes.place.* say"
+            );
         }
         Ok(())
     }

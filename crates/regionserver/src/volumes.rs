@@ -3,21 +3,25 @@
 //! Always true:
 //!  1. hbase:meta goes on naming this server as their place: whoever asks is told NotServingRegionException, which clients try again.
 //!  2. A region waits here while nobody else was told that it is closed: an order to close it takes it from here, for good.
+//!  3. A volume that stands still holds up its own regions: each volume is looked after by a thread of its own, and each region has a turn of its own.
 //!
 //! HBase has nothing of the kind: HDFS reads another copy.
 
 use crate::server::{RegionServer, ServerError};
 use model::{RegionInfo, TableDescriptor};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Condvar, Mutex};
 use region::CloseMode;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// A region that waits for its files.
 struct Waiting {
     info: RegionInfo,
     table: Arc<TableDescriptor>,
+    /// The volume that failed, as it is called.
+    volume: String,
     /// When it was tried last: what had become of the volumes, and the time.
     tried: Option<(u64, u64)>,
 }
@@ -25,15 +29,108 @@ struct Waiting {
 /// A region that could not be opened is tried again when a volume failed or came back, and after so long: it may have been something else.
 const PAUSE_US: u64 = 15_000_000;
 
-/// The regions that wait for a volume.
+/// Who is at a region. Others than its volume's thread may be more than one: all but the first hear that it is in transition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum At {
+    Volume,
+    Others(usize),
+}
+
+/// Whose turn it is, by region.
+#[derive(Default)]
+pub(crate) struct Turns {
+    at: Mutex<FxHashMap<Arc<str>, At>>,
+    ended: Condvar,
+}
+
+/// A turn at one region; ends when dropped.
+pub(crate) struct Turn<'a> {
+    turns: &'a Turns,
+    name: Arc<str>,
+}
+
+impl Turns {
+    /// For who opens or closes a region by an order: waits while the thread of a volume is at it, instead of hearing that it is in transition.
+    pub fn of_order(&self, name: &str) -> Turn<'_> {
+        let mut at = self.at.lock();
+        loop {
+            match at.get_mut(name) {
+                Some(At::Volume) => self.ended.wait(&mut at),
+                Some(At::Others(count)) => {
+                    *count += 1;
+                    return Turn { turns: self, name: name.into() };
+                }
+                None => {
+                    let name: Arc<str> = name.into();
+                    at.insert(name.clone(), At::Others(1));
+                    return Turn { turns: self, name };
+                }
+            }
+        }
+    }
+
+    /// For who closes or opens a region because of its volume; `None` while anybody is at it.
+    fn of_volume(&self, name: &Arc<str>) -> Option<Turn<'_>> {
+        let mut at = self.at.lock();
+        if at.contains_key(name) {
+            return None;
+        }
+        at.insert(name.clone(), At::Volume);
+        Some(Turn { turns: self, name: name.clone() })
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut at = self.turns.at.lock();
+        match at.get_mut(&self.name) {
+            Some(At::Others(count)) if *count > 1 => *count -= 1,
+            _ => {
+                at.remove(&self.name);
+                self.turns.ended.notify_all();
+            }
+        }
+    }
+}
+
+/// Between two rounds over the files of a volume that is to be emptied.
+const ROUND_PAUSE: Duration = Duration::from_secs(1);
+/// Of so many rounds in which nothing was moved the first has the logs begin new files.
+const ROLL_EVERY_ROUNDS: u64 = 10;
+/// With so many in a row, and nobody writing there, it has no end.
+const MOST_IDLE_ROUNDS: u64 = 10;
+
+/// What one round came to.
+enum Round {
+    /// No file is left.
+    Empty,
+    /// Some are, and more rounds make no sense.
+    Ended(String),
+    /// Some are, for the next round.
+    Again(String),
+}
+
+/// What the rounds over the files of a volume came to.
+#[derive(Default)]
+struct Rounds {
+    files: u64,
+    bytes: u64,
+    /// In a row, in which nothing was moved.
+    idle: u64,
+}
+
+/// The regions that wait for a volume, and the work on volumes that goes on.
 #[derive(Default)]
 pub(crate) struct WaitingRegions {
     regions: Mutex<FxHashMap<Arc<str>, Waiting>>,
     /// How often volumes had failed or come back at the last look: what uses them finds that out in between.
     seen: AtomicU64,
-    /// Held by who closes or opens a region because of its volume; shared by whoever else opens or closes one, who waits instead of hearing that it
-    /// is in transition.
-    pub turn: RwLock<()>,
+    /// Who opens or closes a region now.
+    pub turns: Turns,
+    /// Volumes that a thread looks after.
+    attended: Mutex<FxHashSet<String>>,
+    /// Volumes that files are moved off, by their directories; why it ended, where it did with files left.
+    moving: Mutex<FxHashMap<String, Option<String>>>,
 }
 
 impl WaitingRegions {
@@ -52,16 +149,55 @@ impl WaitingRegions {
         self.regions.lock().len()
     }
 
-    fn names(&self) -> Vec<Arc<str>> {
-        self.regions.lock().keys().cloned().collect()
+    /// Those that wait for a volume of which this holds.
+    fn names_where(&self, is_meant: impl Fn(&str) -> bool) -> Vec<Arc<str>> {
+        let regions = self.regions.lock();
+        regions.iter().filter(|(_, waiting)| is_meant(&waiting.volume)).map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Whether files are being moved off the volume of that directory (`Some(None)`), or why they are no more, with some left.
+    pub fn moving(&self, directory: &str) -> Option<Option<String>> {
+        self.moving.lock().get(directory).cloned()
+    }
+
+    /// Files are moved off it from now on, by who hears that they were not.
+    fn begin_moving(&self, directory: &str) -> bool {
+        self.moving.lock().insert(directory.to_owned(), None) != Some(None)
+    }
+
+    /// They are no more: because all were, or why.
+    fn end_moving(&self, directory: &str, why: Option<String>) {
+        let mut moving = self.moving.lock();
+        match why {
+            Some(why) => moving.insert(directory.to_owned(), Some(why)),
+            None => moving.remove(directory),
+        };
+    }
+
+    /// Whether nobody looks after the volume yet: who hears so does from now on.
+    pub fn attend(&self, volume: &str) -> bool {
+        self.attended.lock().insert(volume.to_owned())
+    }
+
+    /// Nobody looks after it any more.
+    pub fn leave(&self, volume: &str) {
+        self.attended.lock().remove(volume);
     }
 }
 
 impl RegionServer {
-    /// Looks at the volumes, closes the regions whose files one took along that failed, and opens those again whose volume is back. To be called
-    /// about once a second, where it may wait for disks.
+    /// Looks at all volumes, one after the other, and does for their regions what is to be done. Where threads look after volumes, they do.
     pub fn look_after_volumes(&self) {
-        self.env.volume.look_after();
+        for volume in self.env.volume.places() {
+            self.look_after_volume(&volume);
+        }
+        self.look_at_volumes();
+    }
+
+    /// Looks at one volume, closes the regions whose files it took along if it failed, and opens those again that waited for it if it is back. To be
+    /// called about once a second, where it may wait for that disk.
+    pub(crate) fn look_after_volume(&self, name: &str) {
+        self.env.volume.look_after_place(name);
         for region in self.regions() {
             if self.stop.is_set() {
                 return;
@@ -70,17 +206,16 @@ impl RegionServer {
             if region.info().is_replica() || region.info().table.is_meta() {
                 continue;
             }
-            if let Some(volume) = region.lost_with() {
-                self.close_lost(&region, &volume);
+            if region.lost_with().is_some_and(|volume| volume == name) {
+                self.close_lost(&region, name);
             }
         }
+        self.open_those_again(|volume| volume == name);
+    }
+
+    /// What concerns no single volume: waits for none of them, unless one is called otherwise now.
+    pub(crate) fn look_at_volumes(&self) {
         let now = self.env.volume.failures_and_returns();
-        for name in self.waiting.names() {
-            if self.stop.is_set() {
-                return;
-            }
-            self.open_again(&name, now);
-        }
         if self.waiting.seen.swap(now, Ordering::Relaxed) != now {
             tracing::debug!(waiting = self.waiting.len(), "volumes failed or came back");
             // A log may have been there: what only it and memory hold goes to files.
@@ -88,17 +223,127 @@ impl RegionServer {
                 self.maintenance.flushes.push(region.name(), "a volume failed");
             }
         }
+        if self.waiting.len() > 0 {
+            let places = self.env.volume.places();
+            self.open_those_again(|volume| !places.iter().any(|place| place == volume));
+        }
+    }
+
+    fn open_those_again(&self, is_meant: impl Fn(&str) -> bool) {
+        for name in self.waiting.names_where(is_meant) {
+            if self.stop.is_set() {
+                return;
+            }
+            self.open_again(&name);
+        }
+    }
+
+    /// Has the files on the volume of that directory moved elsewhere, in the background; without threads, one round of it now. Asked again while it goes
+    /// on, it goes on.
+    ///
+    /// # Errors
+    /// A sentence: there is no such volume, it gets new files still, or no thread can be started.
+    pub fn drain_volume(self: &Arc<Self>, directory: &str) -> Result<(), String> {
+        // Moves nothing: asks whether it may.
+        self.env.volume.drain(directory, &|_| false)?;
+        if !self.waiting.begin_moving(directory) {
+            return Ok(());
+        }
+        if self.stepped {
+            let ended = match self.drain_round(directory, &mut Rounds::default(), &|_| true) {
+                Round::Empty => None,
+                Round::Ended(why) | Round::Again(why) => Some(why),
+            };
+            self.waiting.end_moving(directory, ended);
+            return Ok(());
+        }
+        crate::background::drain(self, directory).map_err(|error| {
+            self.waiting.end_moving(directory, Some(error.to_string()));
+            format!("no thread can be started: {error}")
+        })
+    }
+
+    /// Moves files until none is left, or it makes no sense to go on; `goes_on` is told of bytes, and may wait. Returns to who waits for it.
+    pub(crate) fn move_files_off(&self, directory: &str, goes_on: &dyn Fn(u64) -> bool) {
+        let task = self.tasks.begin(format!("Moving files off the volume {directory}"), "Looking for files");
+        let mut rounds = Rounds::default();
+        let ended = loop {
+            match self.drain_round(directory, &mut rounds, goes_on) {
+                Round::Empty => break None,
+                Round::Ended(why) => break Some(why),
+                Round::Again(what) => task.set_status(what),
+            }
+            if self.rest(ROUND_PAUSE) {
+                break Some("the server stopped".to_owned());
+            }
+        };
+        match &ended {
+            None => {
+                tracing::info!(
+                    files = rounds.files,
+                    bytes = rounds.bytes,
+                    "no file is on the volume {directory} any more"
+                );
+                task.complete(format!("{} files were moved", rounds.files));
+            }
+            Some(why) => {
+                tracing::warn!("files are left on the volume {directory}: {why}");
+                task.abort(why.clone());
+            }
+        }
+        self.waiting.end_moving(directory, ended);
+    }
+
+    fn drain_round(&self, directory: &str, rounds: &mut Rounds, goes_on: &dyn Fn(u64) -> bool) -> Round {
+        // A log that is written there goes on in a file elsewhere.
+        if rounds.idle.is_multiple_of(ROLL_EVERY_ROUNDS) {
+            for log in self.logs() {
+                if let Err(error) = log.roll() {
+                    tracing::warn!("the log stays where it is, which may be {directory}: {error}");
+                }
+            }
+        }
+        let drained = match self.env.volume.drain(directory, goes_on) {
+            Ok(drained) => drained,
+            Err(why) => return Round::Ended(why),
+        };
+        rounds.files += drained.files;
+        rounds.bytes += drained.bytes;
+        rounds.idle = if drained.files > 0 { 1 } else { rounds.idle + 1 };
+        let left = drained.left;
+        if left == 0 {
+            return Round::Empty;
+        }
+        if drained.failed > 0 && drained.files == 0 {
+            let why = drained.why.unwrap_or_default();
+            return Round::Ended(format!("{} of {left} files cannot be moved: {why}", drained.failed));
+        }
+        if drained.being_written == 0 && rounds.idle > MOST_IDLE_ROUNDS {
+            return Round::Ended(format!(
+                "{left} files are counted there that no name leads to; start the server anew"
+            ));
+        }
+        Round::Again(format!(
+            "{} files were moved, {left} are left, {} of them are being written",
+            rounds.files, drained.being_written
+        ))
     }
 
     /// What memory holds goes to files elsewhere; where that fails the region takes no calls, and is closed the next time.
     fn close_lost(&self, region: &Arc<region::Region>, volume: &str) {
-        let _turn = self.waiting.turn.write();
         let name = region.name();
+        // By the next look who is at it is done.
+        let Some(_turn) = self.waiting.turns.of_volume(name) else { return };
         if !self.region(name).is_some_and(|online| Arc::ptr_eq(&online, region)) {
             return;
         }
         let Ok(_transition) = self.begin_transition(region.info()) else { return };
-        let waiting = Waiting { info: region.info().clone(), table: region.table().clone(), tried: None };
+        let waiting = Waiting {
+            info: region.info().clone(),
+            table: region.table().clone(),
+            volume: volume.to_owned(),
+            tried: None,
+        };
         self.waiting.regions.lock().insert(name.clone(), waiting);
         let is_first = !region.is_closing();
         let shown = region.info().name_string();
@@ -118,8 +363,9 @@ impl RegionServer {
         }
     }
 
-    fn open_again(&self, name: &Arc<str>, now: u64) {
-        let _turn = self.waiting.turn.write();
+    fn open_again(&self, name: &Arc<str>) {
+        let now = self.env.volume.failures_and_returns();
+        let Some(_turn) = self.waiting.turns.of_volume(name) else { return };
         let (info, table, is_news) = {
             let mut regions = self.waiting.regions.lock();
             let Some(waiting) = regions.get_mut(name) else { return };
@@ -153,5 +399,38 @@ impl RegionServer {
                 );
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_region_has_its_own_turn_and_orders_share_it() {
+        let (turns, [a, b]) = (Turns::default(), ["a", "b"].map(Arc::from));
+        let of_a = turns.of_volume(&a).expect("nobody is at it");
+        assert!(turns.of_volume(&a).is_none());
+        let (one, two) = (turns.of_order("b"), turns.of_order("b"));
+        assert!(turns.of_volume(&b).is_none(), "orders are at it");
+        drop(one);
+        assert!(turns.of_volume(&b).is_none(), "one is still");
+        drop(two);
+        drop(turns.of_volume(&b).expect("nobody is at it"));
+        std::thread::scope(|scope| {
+            let (sender, receiver) = std::sync::mpsc::channel();
+            scope.spawn(|| {
+                let _turn = turns.of_order("a");
+                sender.send(()).expect("somebody listens");
+                drop(sender);
+            });
+            assert!(
+                receiver.recv_timeout(std::time::Duration::from_millis(50)).is_err(),
+                "the volume's thread is at it"
+            );
+            drop(of_a);
+            receiver.recv_timeout(std::time::Duration::from_secs(20)).expect("its turn comes");
+        });
+        assert!(turns.at.lock().is_empty());
     }
 }

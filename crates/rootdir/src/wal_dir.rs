@@ -325,9 +325,15 @@ impl Volume for WalDirVolume {
 }
 
 impl VolumeHints for WalDirVolume {
-    fn look_after(&self) {
-        self.root.look_after();
-        self.logs.look_after();
+    fn places(&self) -> Vec<String> {
+        let mut places = self.root.places();
+        places.extend(self.logs.places());
+        places
+    }
+
+    fn look_after_place(&self, place: &str) {
+        self.root.look_after_place(place);
+        self.logs.look_after_place(place);
     }
 
     fn volumes(&self) -> Vec<fs::tiered::VolumeStatus> {
@@ -340,12 +346,25 @@ impl VolumeHints for WalDirVolume {
         self.root.failures_and_returns() + self.logs.failures_and_returns()
     }
 
-    fn set_places(
+    fn change_volumes(
         &self,
+        volumes: &[fs::tiered::VolumeSpec],
         kinds: &std::collections::BTreeMap<&'static str, String>,
     ) -> std::result::Result<bool, String> {
-        let root = self.root.set_places(kinds)?;
-        Ok(self.logs.set_places(kinds)? || root)
+        if kinds.contains_key(fs::FileKind::Log.name()) {
+            return Err(
+                "hbase.wal.dir and basalt.volumes.place.wal both say where logs are: remove one of them".to_owned()
+            );
+        }
+        self.root.change_volumes(volumes, kinds)
+    }
+
+    fn drain(
+        &self,
+        directory: &str,
+        goes_on: &dyn Fn(u64) -> bool,
+    ) -> std::result::Result<fs::tiered::Drained, String> {
+        self.root.drain(directory, goes_on)
     }
 
     fn has_several_places(&self) -> bool {

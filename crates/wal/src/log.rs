@@ -47,8 +47,6 @@ pub struct Log {
     volume: Arc<dyn Volume>,
     /// A write crosses a network: only the syncer thread, if there is one, makes it.
     is_remote: bool,
-    /// A new file may lie elsewhere than one whose syncs are slow.
-    may_move: bool,
     /// What was written survives a file that broke: its lease is recovered.
     written_survives: bool,
     dir: FilePath,
@@ -156,7 +154,6 @@ impl Log {
         let header_len = header::encode(options.checksums).len() as u64;
         let capabilities = volume.capabilities();
         let log = Arc::new(Log {
-            may_move: capabilities.remote || volume.has_several_places(),
             volume,
             is_remote: capabilities.remote,
             written_survives: capabilities.flushed_survives_appender,

@@ -9,15 +9,15 @@
 //!
 //! Must not know: how a server is made. It starts programs and speaks HBase's protocol to them.
 
-mod chart;
+pub(crate) mod chart;
 mod disk;
 pub mod drive;
 pub mod figures;
 mod html;
 mod limits;
-mod pass;
+pub(crate) mod pass;
 mod published;
-mod table;
+pub(crate) mod table;
 pub mod targets;
 pub mod workers;
 
@@ -334,7 +334,7 @@ async fn compare(arguments: &Arguments) -> anyhow::Result<Comparison> {
 }
 
 /// The time in UTC, to the minute.
-fn now() -> String {
+pub(crate) fn now() -> String {
     let seconds = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
     let (year, month, day) = civil_date(seconds / 86_400);
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02} UTC", seconds / 3600 % 24, seconds / 60 % 60)

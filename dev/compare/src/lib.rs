@@ -1,4 +1,4 @@
-//! Comparisons of servers under the same load, and one server under strain: `cargo xtask compare, gateways, neighbours, overload, scale, stall`.
+//! Comparisons of servers under the same load, and one server under strain: `cargo xtask compare, gateways, neighbours, overload, scale, stall, tiers`.
 //!
 //! Always true:
 //!  1. It starts programs (Basalt's binary, Apache HBase from its jars) and speaks HBase's protocol to them.
@@ -14,6 +14,7 @@ pub mod neighbours;
 pub mod scale;
 pub mod server;
 pub mod strain;
+pub mod tiers;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -49,6 +50,9 @@ Examples:
     Scale(scale::Arguments),
     /// Measure the longest wait of a mixed load beside that of a probe which sleeps and syncs
     Stall(strain::StallArguments),
+    /// Measure what it buys to have logs, flushed and compacted files on memory, flash or a slow disk
+    #[command(after_help = "Example: cargo xtask tiers --quick")]
+    Tiers(tiers::Arguments),
 }
 
 /// Runs the command of these words, the first of which is the program's name.
@@ -70,5 +74,6 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
         Command::Overload(arguments) => strain::overload(arguments),
         Command::Scale(arguments) => scale::run(arguments),
         Command::Stall(arguments) => strain::stall(arguments),
+        Command::Tiers(arguments) => tiers::run(arguments),
     }
 }

@@ -1,4 +1,4 @@
-//! The program behind `cargo xtask compare`, `neighbours`, `overload`, `scale` and `stall`.
+//! The program behind `cargo xtask compare`, `neighbours`, `overload`, `scale`, `stall` and `tiers`.
 
 use std::process::ExitCode;
 

@@ -134,6 +134,8 @@ pub enum Command {
     Scale(Passed),
     /// The longest wait of a mixed load beside that of a probe which sleeps and syncs
     Stall(Passed),
+    /// What it buys to have logs, flushed and compacted files on memory, flash or a slow disk
+    Tiers(Passed),
     /// The micro-benchmarks
     #[command(after_help = "Example: cargo xtask bench memstore")]
     Bench(Passed),

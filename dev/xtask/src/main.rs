@@ -100,6 +100,7 @@ fn command(command: Command) -> anyhow::Result<()> {
         Command::Overload(passed) => compare::run("overload", &passed.arguments),
         Command::Scale(passed) => compare::run("scale", &passed.arguments),
         Command::Stall(passed) => compare::run("stall", &passed.arguments),
+        Command::Tiers(passed) => compare::run("tiers", &passed.arguments),
         Command::Neighbours(passed) if !passed.arguments.is_empty() => compare::run("neighbours", &passed.arguments),
         Command::Neighbours(_) => reported(|report| {
             if interop::build(report) {

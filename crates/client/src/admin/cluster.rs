@@ -162,7 +162,7 @@ impl Admin {
         method: &MethodInfo,
         request: &impl Message,
     ) -> Result<R> {
-        let request = service_call(method, request);
+        let request = service_call(method.service.name(), method.name, request);
         let reply: pb::CoprocessorServiceResponse = self.master(Method::MasterExecMasterService, &request).await?;
         R::decode(reply.value.value.unwrap_or_default()).map_err(Error::malformed)
     }
@@ -177,7 +177,21 @@ impl Admin {
         method: &MethodInfo,
         request: &impl Message,
     ) -> Result<R> {
-        let request = service_call(method, request);
+        self.server_service(server, method.service.name(), method.name, request).await
+    }
+
+    /// As [`Admin::server_coprocessor`], of a service that is not HBase's.
+    ///
+    /// # Errors
+    /// As there.
+    pub(super) async fn server_service<R: Message + Default>(
+        &self,
+        server: &ServerName,
+        service: &str,
+        method: &str,
+        request: &impl Message,
+    ) -> Result<R> {
+        let request = service_call(service, method, request);
         let cluster = &self.connection.cluster;
         let server = cluster.server(&server.address());
         let mut retry = cluster.retry(cluster.manner.writing());
@@ -196,11 +210,11 @@ impl Admin {
     }
 }
 
-fn service_call(method: &MethodInfo, request: &impl Message) -> pb::CoprocessorServiceRequest {
+fn service_call(service: &str, method: &str, request: &impl Message) -> pb::CoprocessorServiceRequest {
     let call = pb::CoprocessorServiceCall {
         row: Bytes::new(),
-        service_name: method.service.name().to_owned(),
-        method_name: method.name.to_owned(),
+        service_name: service.to_owned(),
+        method_name: method.to_owned(),
         request: request.encode_to_vec().into(),
     };
     // No region is meant; the field must be there.

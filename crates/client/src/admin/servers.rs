@@ -2,7 +2,7 @@
 
 use model::{RegionInfo, ServerName, TableName};
 use proto::methods::Method;
-use proto::pb;
+use proto::{pb, volumes};
 
 use super::{Admin, server_names};
 use crate::{Error, RegionLocation, Result};
@@ -176,6 +176,25 @@ impl Admin {
     /// The server cannot be reached.
     pub async fn roll_wal(&self, server: &ServerName) -> Result<()> {
         self.server_call::<pb::RollWalWriterResponse>(server, Method::AdminRollWALWriter, &pb::RollWalWriterRequest {})
+            .await
+            .map(|_| ())
+    }
+
+    /// What the volumes of a server's root directory are like (`basalt.volumes`).
+    ///
+    /// # Errors
+    /// The server cannot be reached, or is HBase's.
+    pub async fn volumes(&self, server: &ServerName) -> Result<volumes::StatusResponse> {
+        self.server_service(server, volumes::SERVICE, volumes::STATUS, &volumes::StatusRequest {}).await
+    }
+
+    /// Has a server move the files off one of its volumes, which is to be emptied. Does not wait for it.
+    ///
+    /// # Errors
+    /// There is no such volume, or it gets new files still; the server cannot be reached.
+    pub async fn drain_volume(&self, server: &ServerName, directory: &str) -> Result<()> {
+        let request = volumes::DrainRequest { directory: directory.to_owned() };
+        self.server_service::<volumes::DrainResponse>(server, volumes::SERVICE, volumes::DRAIN, &request)
             .await
             .map(|_| ())
     }

@@ -1,15 +1,15 @@
 //! Puts the volumes together: whose each is, what the root lists, which files tell of which.
 
+use super::change::{listed, tiers_of};
 use super::other::{Claim, Other, identify as identify_as};
 use super::record::{Identity, List, Listed, RECORD_LEN, Record};
-use super::{IDENTITY_NAME, LIST_NAME, OBJECTS, Rules, Tell, TierSpec, TieredVolume, VolumeSpec};
+use super::{IDENTITY_NAME, LIST_NAME, MOVING, OBJECTS, Rules, Set, Tell, TieredVolume, VolumeSpec};
 use crate::{Error, FilePath, Result, Volume};
 use base::Rng;
-use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
 
 /// A volume to be put under the root's names.
 pub struct Attached {
@@ -81,11 +81,16 @@ pub(super) fn read_list(home: &dyn Volume) -> Result<Option<List>> {
 }
 
 /// Records of the whole tree, by volume.
-struct Records {
+pub(super) struct Records {
     all: Vec<(FilePath, Record)>,
 }
 
 impl Records {
+    /// None, of a tree that has none.
+    pub(super) fn none() -> Records {
+        Records { all: Vec::new() }
+    }
+
     fn of(home: &dyn Volume) -> Result<Records> {
         let mut all = Vec::new();
         each_record(home, &FilePath::root(), &mut |path, record| all.push((path.clone(), record)))?;
@@ -94,6 +99,11 @@ impl Records {
 
     fn on(&self, id: u64) -> usize {
         self.all.iter().filter(|(_, record)| record.volume == id).count()
+    }
+
+    /// Files, each once, however many records tell of it.
+    fn named(&self) -> HashSet<(u64, &str)> {
+        self.all.iter().map(|(_, record)| (record.volume, record.object.as_str())).collect()
     }
 
     fn shared(&self) -> HashMap<Record, u32> {
@@ -105,7 +115,8 @@ impl Records {
 }
 
 impl TieredVolume {
-    /// Puts `volumes` under the names of `home`. Who calls has the home and each of them to itself. `rng` numbers volumes that are new.
+    /// Puts `volumes` under the names of `home`, which may be none. Who calls has the home and each of them to itself. `rng` numbers volumes that are
+    /// new.
     ///
     /// # Errors
     /// A sentence as the source of the error: a volume of another root, one that is missing, a rule without a tier; and what volumes say.
@@ -117,15 +128,17 @@ impl TieredVolume {
         tell: Tell,
     ) -> Result<(TieredVolume, Survey)> {
         let root_path = FilePath::root();
-        let mut tiers: Vec<TierSpec> = Vec::new();
-        for Attached { spec, .. } in &volumes {
-            if !tiers.contains(&spec.tier) {
-                tiers.push(spec.tier.clone());
-            }
-        }
+        let tiers = tiers_of(volumes.iter().map(|attached| &attached.spec));
         rules.check(&tiers).map_err(|what| refuse(&root_path, what))?;
+        let found = read_list(&*home)?;
+        if volumes.is_empty() && found.is_none() {
+            // As if it was the home alone: nothing is written, and no directory read.
+            let set = Set { tiers, others: Vec::new(), rules };
+            return Ok((TieredVolume::new(home, set, rng, tell), Survey::default()));
+        }
+        end_moves(&*home)?;
         let records = Records::of(&*home)?;
-        let list = match read_list(&*home)? {
+        let list = match found {
             Some(list) => list,
             None => {
                 // No volume says that it is the root's before the root says which it is.
@@ -152,42 +165,31 @@ impl TieredVolume {
                 }
             };
             if let Some(twice) = others.iter().find(|other| other.id == id) {
-                let what = format!("{} and {} are the same volume", twice.spec.place, spec.place);
+                let what = format!("{} and {} are the same volume", twice.spec().place, spec.place);
                 return Err(refuse(&root_path, what));
             }
             let volume = volume.ok_or_else(|| "it was missing at the start".to_owned());
             others.push(Arc::new(Other::new(list.root, id, spec, volume, claim, tell.clone())));
         }
         forgotten(&list, &others, &records)?;
-        let wanted = List {
-            root: list.root,
-            volumes: others
-                .iter()
-                .map(|other| Listed {
-                    id: other.id,
-                    tier: other.spec.tier.name.clone(),
-                    class: other.spec.tier.class.name().to_owned(),
-                    place: other.spec.place.clone(),
-                })
-                .collect(),
-        };
+        let wanted = List { root: list.root, volumes: others.iter().map(|other| listed(other)).collect() };
         if read_list(&*home)?.as_ref() != Some(&wanted) {
             // Each volume says whose it is before the root relies on it.
             home.publish(&FilePath::new(LIST_NAME), &wanted.encode())?;
         }
-        let tiered = TieredVolume {
-            home,
-            tiers,
-            others,
-            rules: RwLock::new(rules),
-            shared: Mutex::new(records.shared()),
-            unique: rng.next_u64(),
-            next_object: AtomicU64::new(0),
-            told: Mutex::new(HashSet::new()),
-            tell,
-        };
+        let tiered = TieredVolume::new(home, Set { tiers, others, rules }, rng, tell);
+        *tiered.shared.lock() = records.shared();
         let survey = tiered.survey_of(&records)?;
         Ok((tiered, survey))
+    }
+
+    /// How many files each volume has that a record tells of.
+    fn count(&self, records: &Records) {
+        let named = records.named();
+        for other in &self.set().others {
+            let on_it = named.iter().filter(|(volume, _)| *volume == other.id).count();
+            other.files.store(on_it as u64, Ordering::Release);
+        }
     }
 
     /// As [`TieredVolume::attach`] for who only reads: nothing is written, and what is missing is missed when it is read.
@@ -206,17 +208,9 @@ impl TieredVolume {
             let volume = volume.and_then(|volume| identify_as(&*volume, wanted).map(|()| volume));
             Some(Arc::new(Other::new(list.root, listed.id, spec, volume, None, Arc::new(|_| {}))))
         };
-        Ok(TieredVolume {
-            home,
-            tiers: Vec::new(),
-            others: list.volumes.iter().filter_map(other).collect(),
-            rules: RwLock::default(),
-            shared: Mutex::default(),
-            unique: 0,
-            next_object: AtomicU64::new(0),
-            told: Mutex::default(),
-            tell: Arc::new(|_| {}),
-        })
+        let others = list.volumes.iter().filter_map(other).collect();
+        let set = Set { tiers: Vec::new(), others, rules: Rules::default() };
+        Ok(TieredVolume::new(home, set, &Rng::seeded(0), Arc::new(|_| {})))
     }
 
     /// What the files of the root and those on its volumes come to. Looks at every directory of the root.
@@ -229,20 +223,21 @@ impl TieredVolume {
 
     fn survey_of(&self, records: &Records) -> Result<Survey> {
         let mut survey = Survey { placed: records.all.len() as u64, ..Survey::default() };
-        let named: HashSet<(u64, &str)> = records.all.iter().map(|(_, r)| (r.volume, r.object.as_str())).collect();
+        self.count(records);
+        let named = records.named();
         let mut there: HashSet<(u64, String)> = HashSet::new();
-        for other in &self.others {
+        for other in &self.set().others {
             let Some(volume) = other.volume() else { continue };
             let dir = FilePath::new(OBJECTS);
             let mut used_bytes = 0;
             for entry in volume.list(&dir)?.into_iter().filter(|entry| !entry.is_dir) {
                 used_bytes += entry.len;
                 if !named.contains(&(other.id, entry.name.as_str())) {
-                    survey.nameless.push((other.spec.place.clone(), dir.join(&entry.name), entry.len));
+                    survey.nameless.push((other.spec().place.clone(), dir.join(&entry.name), entry.len));
                 }
                 there.insert((other.id, entry.name));
             }
-            other.used_bytes.store(used_bytes, std::sync::atomic::Ordering::Relaxed);
+            other.used_bytes.store(used_bytes, Ordering::Relaxed);
         }
         let missing = records.all.iter().filter(|(_, record)| !there.contains(&(record.volume, record.object.clone())));
         survey.missing = missing.map(|(path, _)| path.clone()).collect();
@@ -255,11 +250,23 @@ impl TieredVolume {
     /// What volumes say.
     pub fn remove_nameless(&self, survey: &Survey) -> Result<()> {
         for (place, object, _) in &survey.nameless {
-            let volume = self.others.iter().find(|other| other.spec.place == *place).and_then(|other| other.volume());
+            let set = self.set();
+            let volume = set.others.iter().find(|other| other.spec().place == *place).and_then(|other| other.volume());
             volume.map_or(Ok(()), |volume| volume.remove_file(object))?;
         }
         Ok(())
     }
+}
+
+/// What a crash left of files that were being moved is nobody's: not even of a volume that there still is. The copies stay as files without a name.
+fn end_moves(home: &dyn Volume) -> Result<()> {
+    let dir = FilePath::new(MOVING);
+    let left = match home.list(&dir) {
+        Err(error) if error.is_not_found() => return Ok(()),
+        left => left?,
+    };
+    left.iter().try_for_each(|entry| home.remove_file(&dir.join(&entry.name)))?;
+    home.sync_dir(&dir)
 }
 
 /// The list of a root that has none: a new one, or, where it was lost, that of the root whose the volumes say that they are.
@@ -285,7 +292,13 @@ fn adopted(volumes: &[Attached], records: &Records, rng: &Rng) -> Result<List> {
 }
 
 /// The number of the volume that was found at a place: that which it says itself, or a new one.
-fn identify(volume: &dyn Volume, spec: &VolumeSpec, list: &List, records: &Records, rng: &Rng) -> Result<u64> {
+pub(super) fn identify(
+    volume: &dyn Volume,
+    spec: &VolumeSpec,
+    list: &List,
+    records: &Records,
+    rng: &Rng,
+) -> Result<u64> {
     let (place, tier) = (&spec.place, &spec.tier.name);
     let path = FilePath::new(IDENTITY_NAME);
     let expected = list.volumes.iter().find(|listed| listed.place == *place);

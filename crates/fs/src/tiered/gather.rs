@@ -1,8 +1,8 @@
 //! Makes one directory again, as HBase can open it.
 
 use super::attach::each_record;
-use super::{IDENTITY_NAME, LIST_NAME, OBJECTS, Record, TieredVolume};
-use crate::{Error, FilePath, Result, Volume};
+use super::{IDENTITY_NAME, LIST_NAME, MOVING, OBJECTS, Record, TieredVolume};
+use crate::{Appender, Error, FilePath, ReadAt, Result, Volume};
 use std::io;
 
 const COPY_BYTES: usize = 1 << 20;
@@ -14,6 +14,28 @@ pub struct Gathered {
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
+}
+
+/// Copies a file and makes the copy durable; the bytes that it has, or `None` when `goes_on`, told of each piece, says no.
+pub(super) fn copy(
+    source: &dyn ReadAt,
+    mut out: Box<dyn Appender>,
+    goes_on: &dyn Fn(u64) -> bool,
+) -> Result<Option<u64>> {
+    let len = source.len()?;
+    let mut buffer = vec![0; COPY_BYTES];
+    let mut at = 0;
+    while at < len {
+        let piece = usize::try_from(len - at).unwrap_or(usize::MAX).min(COPY_BYTES);
+        source.read_exact_at(&mut buffer[..piece], at)?;
+        out.append(&buffer[..piece])?;
+        at += piece as u64;
+        if !goes_on(piece as u64) {
+            return Ok(None);
+        }
+    }
+    out.finish()?;
+    Ok(Some(len))
 }
 
 impl TieredVolume {
@@ -31,7 +53,7 @@ impl TieredVolume {
             gathered.files += 1;
             progress(path, gathered);
         }
-        for volume in self.others.iter().filter_map(|other| other.volume()) {
+        for volume in self.set().others.iter().filter_map(|other| other.volume()) {
             // What no name has stays: it may be somebody's.
             if volume.list(&FilePath::new(OBJECTS))?.is_empty() {
                 volume.remove_dir_all(&FilePath::new(OBJECTS))?;
@@ -41,6 +63,7 @@ impl TieredVolume {
                 _ => volume.sync_dir(&FilePath::root())?,
             }
         }
+        self.home.remove_dir_all(&FilePath::new(MOVING))?;
         match self.home.remove_file(&FilePath::new(LIST_NAME)) {
             Err(error) if !error.is_not_found() => return Err(error),
             _ => self.home.sync_dir(&FilePath::root())?,
@@ -50,30 +73,20 @@ impl TieredVolume {
 
     fn bring_back(&self, path: &FilePath, record: &Record) -> Result<u64> {
         let source = Volume::open(self, path)?;
-        let len = source.len()?;
-        let (temporary, mut out) = loop {
+        let (temporary, out) = loop {
             let temporary = path.parent().join(self.home.temporary_name(path.name()));
             match self.home.create(&temporary) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 created => break (temporary, created?),
             }
         };
-        let mut copy = || -> Result<()> {
-            let mut buffer = vec![0; COPY_BYTES];
-            let mut at = 0;
-            while at < len {
-                let piece = usize::try_from(len - at).unwrap_or(usize::MAX).min(COPY_BYTES);
-                source.read_exact_at(&mut buffer[..piece], at)?;
-                out.append(&buffer[..piece])?;
-                at += piece as u64;
+        let len = match copy(&*source, out, &|_| true) {
+            Ok(len) => len.unwrap_or(0),
+            Err(error) => {
+                let _ = self.home.remove_file(&temporary);
+                return Err(error);
             }
-            out.sync()
         };
-        if let Err(error) = copy() {
-            let _ = self.home.remove_file(&temporary);
-            return Err(error);
-        }
-        out.finish()?;
         if self.home.stat(&temporary)?.map(|entry| entry.len) != Some(len) {
             return Err(Error::new("bring back", path, io::ErrorKind::UnexpectedEof.into()));
         }

@@ -1,12 +1,12 @@
 //! The same over directories of this machine.
 
 use super::attach::read_list;
-use super::{Attached, Claim, LIST_NAME, Rules, Survey, Tell, TieredVolume, VolumeSpec};
+use super::{Attached, Claim, LIST_NAME, Opener, Rules, Survey, Tell, TieredVolume, VolumeSpec};
 use crate::{DirectoryLock, Error, FilePath, LocalVolume, Result, SlowVolume, Trouble, Volume};
 use base::Rng;
 use parking_lot::Mutex;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,10 +33,14 @@ fn claim(spec: &VolumeSpec) -> std::result::Result<(LocalVolume, DirectoryLock),
 /// What makes a volume's directory this process's; none while it could not be had.
 pub type HeldLock = Arc<Mutex<Option<DirectoryLock>>>;
 
+/// How much longer each call to a volume takes, for tests.
+pub type Delay = Arc<dyn Fn(&VolumeSpec) -> Duration + Send + Sync>;
+
 /// Takes the directory as often as it is asked to: what is mounted there may be another file system each time.
-fn claim_again(spec: VolumeSpec, lock: HeldLock, delay: Duration) -> Claim {
-    Arc::new(move || {
-        let mut lock = lock.lock();
+fn claim_again(spec: &VolumeSpec, lock: HeldLock, delay: Duration) -> Claim {
+    let (spec, of_claim) = (spec.clone(), lock.clone());
+    let claim = Claim::new(move || {
+        let mut lock = of_claim.lock();
         // A lock on what was there before would be in the way of the same directory's.
         *lock = None;
         let (volume, taken) = claim(&spec)?;
@@ -48,13 +52,40 @@ fn claim_again(spec: VolumeSpec, lock: HeldLock, delay: Duration) -> Claim {
         let trouble = Trouble::default();
         trouble.delay(delay);
         Ok(Arc::new(SlowVolume::new(volume, trouble)))
-    })
+    });
+    claim.letting_go(move || *lock.lock() = None)
+}
+
+/// What opens volumes for a root directory.
+struct Opening {
+    root: PathBuf,
+    delay: Delay,
+    tell: Tell,
+}
+
+impl Opening {
+    /// The volume's place, taken or not yet.
+    fn claim(&self, spec: &VolumeSpec) -> std::result::Result<(Claim, HeldLock), String> {
+        if Path::new(&spec.place).starts_with(&self.root) || self.root.starts_with(&spec.place) {
+            let root = self.root.display();
+            return Err(format!("the volume {} and the root directory {root} lie in one another", spec.place));
+        }
+        let lock: HeldLock = Arc::default();
+        let delay = (self.delay)(spec);
+        if !delay.is_zero() {
+            (self.tell)(format!(
+                "each call to the volume {} takes {delay:?} longer, as it was set for a test",
+                spec.place
+            ));
+        }
+        Ok((claim_again(spec, lock.clone(), delay), lock))
+    }
 }
 
 /// Puts the volumes that `specs` say under the names of `home`, for this process alone; the locks are to be kept as long as the volume.
-/// Each call to a volume takes so much longer as
-/// `delay` says, for tests. With `may_be_missing` what cannot be used is told of and missed when a file of it is wanted. Without specs, `None` for a root that
-/// never had other volumes.
+/// Each call to a volume takes so much longer as `delay` says, for tests. With `may_be_missing` what cannot be used is told of and missed when a file
+/// of it is wanted. Without specs, and for a root that never had other volumes, it is as if there was `home` alone; volumes may be added
+/// ([`TieredVolume::change`]).
 ///
 /// # Errors
 /// A sentence, as the source of the error.
@@ -63,26 +94,15 @@ pub fn open_local(
     specs: &[VolumeSpec],
     rules: Rules,
     may_be_missing: bool,
-    delay: &dyn Fn(&VolumeSpec) -> Duration,
+    delay: Delay,
     rng: &Rng,
     tell: Tell,
-) -> Result<Option<(TieredVolume, Survey, Vec<HeldLock>)>> {
-    if specs.is_empty() && !home.exists(&FilePath::new(LIST_NAME))? {
-        return Ok(None);
-    }
+) -> Result<(TieredVolume, Survey, Vec<HeldLock>)> {
+    let opening = Opening { root: home.root().to_owned(), delay, tell: tell.clone() };
     let (mut volumes, mut locks) = (Vec::new(), Vec::new());
     for spec in specs {
-        if Path::new(&spec.place).starts_with(home.root()) || home.root().starts_with(&spec.place) {
-            let root = home.root().display();
-            return Err(refuse(format!("the volume {} and the root directory {root} lie in one another", spec.place)));
-        }
-        let lock: HeldLock = Arc::default();
-        let delay = delay(spec);
-        if !delay.is_zero() {
-            tell(format!("each call to the volume {} takes {delay:?} longer, as it was set for a test", spec.place));
-        }
-        let claim = claim_again(spec.clone(), lock.clone(), delay);
-        let volume = match claim() {
+        let (claim, lock) = opening.claim(spec).map_err(refuse)?;
+        let volume = match claim.take() {
             Ok(volume) => Some(volume),
             Err(why) if may_be_missing => {
                 tell(format!("{why}; its files are missing until it is back"));
@@ -94,7 +114,14 @@ pub fn open_local(
         volumes.push(Attached { spec: spec.clone(), volume, claim: Some(claim) });
     }
     let (volume, survey) = TieredVolume::attach(home, volumes, rules, rng, tell)?;
-    Ok(Some((volume, survey, locks)))
+    // One that is added is there, whatever may be missing at a start.
+    let opener: Opener = Arc::new(move |spec| {
+        let (claim, lock) = opening.claim(spec)?;
+        // Until it is let go: what still runs when this process ends must not meet another's writes.
+        std::mem::forget(lock);
+        Ok(Attached { spec: spec.clone(), volume: Some(claim.take()?), claim: Some(claim) })
+    });
+    Ok((volume.with_opener(opener), survey, locks))
 }
 
 /// All volumes that the root lists, for this process alone: to bring their files back. `None` for a root that has none.
@@ -112,7 +139,7 @@ pub fn open_gathering(
         let text = format!("{}:{}:{}", listed.tier, listed.class, listed.place);
         specs.push(text.parse::<VolumeSpec>().map_err(refuse)?);
     }
-    open_local(home, &specs, Rules::default(), false, &|_| Duration::ZERO, rng, tell)
+    open_local(home, &specs, Rules::default(), false, Arc::new(|_| Duration::ZERO), rng, tell).map(Some)
 }
 
 /// The root as its volumes have it, for who only reads and has nothing to himself: a tool, while a server may run.

@@ -7,15 +7,44 @@
 use super::attach::read_if_there;
 use super::record::{Identity, Record};
 use super::speed::{Speed, Timed};
+use super::volume::PlacedFile;
 use super::{IDENTITY_NAME, OBJECTS, PROBE_NAME, Tell, VolumeSpec, object_path};
 use crate::{Error, FilePath, Result, Volume};
 use parking_lot::{Mutex, RwLock};
+use std::collections::{HashMap, HashSet};
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
-/// Takes the place of a volume anew, for this process alone: a sentence says why that cannot be. What was there before is let go first.
-pub type Claim = Arc<dyn Fn() -> std::result::Result<Arc<dyn Volume>, String> + Send + Sync>;
+type Take = Arc<dyn Fn() -> std::result::Result<Arc<dyn Volume>, String> + Send + Sync>;
+
+/// How the place of a volume becomes this process's.
+#[derive(Clone)]
+pub struct Claim {
+    take: Take,
+    let_go: Arc<dyn Fn() + Send + Sync>,
+}
+
+impl Claim {
+    /// `take` takes the place anew each time: a sentence says why that cannot be. What was there before is let go first.
+    pub fn new(take: impl Fn() -> std::result::Result<Arc<dyn Volume>, String> + Send + Sync + 'static) -> Claim {
+        Claim { take: Arc::new(take), let_go: Arc::new(|| ()) }
+    }
+
+    /// The same, which has `let_go` called when nobody uses the place any more.
+    #[must_use]
+    pub fn letting_go(self, let_go: impl Fn() + Send + Sync + 'static) -> Claim {
+        Claim { let_go: Arc::new(let_go), ..self }
+    }
+
+    pub(super) fn take(&self) -> std::result::Result<Arc<dyn Volume>, String> {
+        (self.take)()
+    }
+
+    pub(super) fn let_go(&self) {
+        (self.let_go)();
+    }
+}
 
 /// A suspect that turned out to be well is not looked at again for so long.
 const SUSPECT_PAUSE_US: u64 = 1_000_000;
@@ -51,16 +80,45 @@ pub(super) struct Other {
     pub id: u64,
     /// Of the root whose it is.
     pub root: u64,
-    pub spec: VolumeSpec,
+    spec: RwLock<Arc<VolumeSpec>>,
     /// `None` when it is missing and the operator said to go on.
     volume: RwLock<Option<Arc<dyn Volume>>>,
     claim: Option<Claim>,
     pub used_bytes: AtomicU64,
+    /// Files on it that a record tells of, or is about to.
+    pub files: AtomicU64,
+    /// Files and bytes that were moved off it since the start.
+    pub moved: (AtomicU64, AtomicU64),
+    /// Whether it was taken out. Shared by who makes a file there, while he does.
+    pub removed: RwLock<bool>,
+    /// Files on it that somebody appends to, by their names there.
+    writing: Mutex<HashSet<String>>,
+    /// Who reads its files, by their names there.
+    pub readers: Mutex<HashMap<String, Vec<Weak<PlacedFile>>>>,
     /// Files that were to be put here and were not since the last that was.
     pub passed_over: AtomicBool,
     pub speed: Speed,
     health: Health,
     tell: Tell,
+}
+
+/// Somebody appends to a file on a volume.
+pub(super) struct Writing {
+    other: Arc<Other>,
+    object: String,
+}
+
+impl Writing {
+    pub(super) fn begin(other: &Arc<Other>, object: &str) -> Writing {
+        other.writing.lock().insert(object.to_owned());
+        Writing { other: other.clone(), object: object.to_owned() }
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        self.other.writing.lock().remove(&self.object);
+    }
 }
 
 /// Makes a byte durable, and forgets it.
@@ -103,15 +161,52 @@ impl Other {
         Other {
             id,
             root,
-            spec,
+            spec: RwLock::new(Arc::new(spec)),
             volume: RwLock::new(volume),
             claim,
             used_bytes: AtomicU64::new(0),
+            files: AtomicU64::new(0),
+            moved: (AtomicU64::new(0), AtomicU64::new(0)),
+            removed: RwLock::new(false),
+            writing: Mutex::default(),
+            readers: Mutex::default(),
             passed_over: AtomicBool::new(false),
             speed: Speed::new(None),
             health,
             tell,
         }
+    }
+
+    /// As it is said now.
+    pub(super) fn spec(&self) -> Arc<VolumeSpec> {
+        self.spec.read().clone()
+    }
+
+    /// It is said otherwise from now on: another tier, another limit, to be emptied. Its place is the same.
+    pub(super) fn set_spec(&self, spec: VolumeSpec) {
+        *self.spec.write() = Arc::new(spec);
+        self.passed_over.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether somebody appends to a file on it.
+    pub(super) fn is_writing(&self, object: &str) -> bool {
+        self.writing.lock().contains(object)
+    }
+
+    /// Whether somebody waits for it to say what it can do.
+    pub(super) fn is_being_checked(&self) -> bool {
+        self.health.checking.is_locked()
+    }
+
+    /// Nobody uses it any more: what is still open of it is to be opened anew, and its place may be unmounted.
+    pub(super) fn end(&self) {
+        // Who is at it takes its place anew, perhaps.
+        let _checking = self.health.checking.lock();
+        *self.health.why.write() = Some("it was taken out of basalt.volumes".into());
+        self.health.condition.store(FAILED, Ordering::Release);
+        self.health.life.fetch_add(1, Ordering::AcqRel);
+        *self.volume.write() = None;
+        self.claim.iter().for_each(Claim::let_go);
     }
 
     /// What is there, unless it failed.
@@ -123,9 +218,14 @@ impl Other {
         self.health.condition.load(Ordering::Acquire) == FAILED
     }
 
+    /// Whether it can be read and written to.
+    pub(super) fn is_well(&self) -> bool {
+        self.health.condition.load(Ordering::Acquire) == WELL
+    }
+
     /// Whether new files may go there.
     pub(super) fn takes_files(&self) -> bool {
-        self.health.condition.load(Ordering::Acquire) == WELL
+        self.is_well() && !self.spec.read().drains
     }
 
     /// Grows when it fails and when it comes back.
@@ -135,12 +235,13 @@ impl Other {
 
     /// Why it cannot be used, or only be read.
     pub(super) fn trouble(&self) -> Option<Arc<str>> {
-        if self.takes_files() { None } else { self.health.why.read().clone() }
+        if self.is_well() { None } else { self.health.why.read().clone() }
     }
 
     /// As people call it.
     pub(super) fn name(&self) -> String {
-        format!("the volume {} (tier {})", self.spec.place, self.spec.tier.name)
+        let spec = self.spec();
+        format!("the volume {} (tier {})", spec.place, spec.tier.name)
     }
 
     /// What is said of `path`, whose bytes are on it, while it has failed, or when it did since `life`.
@@ -161,7 +262,8 @@ impl Other {
     pub(super) fn say(&self, path: &FilePath, record: &Record, error: Error) -> Error {
         self.suspect(&error);
         let Error { operation, offset, source, .. } = error;
-        let place = format!("{}/{}", self.spec.place, object_path(&record.object));
+        let spec = self.spec();
+        let place = format!("{}/{}", spec.place, object_path(&record.object));
         let source = match source.kind() {
             io::ErrorKind::NotFound if self.has_failed() => {
                 io::Error::other(format!("{place} is not there: {} has failed", self.name()))
@@ -169,9 +271,9 @@ impl Other {
             io::ErrorKind::NotFound => io::Error::other(format!(
                 "its bytes are lost: {place} (tier {}) is not there; the volume was emptied or is not the one that it was. To give the \
                  file up, remove its record from the root directory",
-                self.spec.tier.name
+                spec.tier.name
             )),
-            kind => io::Error::new(kind, format!("{source} ({place}, tier {})", self.spec.tier.name)),
+            kind => io::Error::new(kind, format!("{source} ({place}, tier {})", spec.tier.name)),
         };
         Error { operation, path: path.clone(), offset, source }
     }
@@ -211,7 +313,7 @@ impl Other {
         if self.speed.status().waits_us >= WAITS_US {
             return;
         }
-        if self.takes_files() {
+        if self.is_well() {
             self.is_itself();
             return;
         }
@@ -228,11 +330,15 @@ impl Other {
 
     /// Looks what it can do now.
     fn check(&self, checking: &mut Checking) {
+        // Its place may be another's by now.
+        if *self.removed.read() {
+            return;
+        }
         let had_failed = self.has_failed();
         let volume = match (&self.claim, had_failed) {
             (Some(claim), true) => {
                 *self.volume.write() = None;
-                claim().map(Some)
+                claim.take().map(Some)
             }
             _ => Ok(self.volume.read().clone()),
         };

@@ -1,4 +1,4 @@
-//! What an operator says of volumes: `fast:ram:/dev/shm/b, ssd:ssd:/mnt/nvme0:200g, cold:hdd:/data/1, cold:hdd:/data/2`.
+//! What an operator says of volumes: `fast:ram:/dev/shm/b, ssd:ssd:/mnt/nvme0:200g, cold:hdd:/data/1, cold:hdd:/data/2:drain`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -49,7 +49,12 @@ pub struct VolumeSpec {
     pub place: String,
     /// No more files are put there when it holds this much.
     pub limit_bytes: Option<u64>,
+    /// It gets no more files, and those on it may be moved elsewhere: it is to be removed.
+    pub drains: bool,
 }
+
+/// What a volume's words end with that is to be emptied.
+const DRAIN: &str = ":drain";
 
 fn bytes(text: &str) -> Option<u64> {
     let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
@@ -68,9 +73,14 @@ impl FromStr for VolumeSpec {
     type Err = String;
 
     fn from_str(text: &str) -> Result<VolumeSpec, String> {
-        let wrong =
-            |what: &str| Err(format!("\"{text}\": {what}; a volume is written as name:ram|ssd|hdd:/directory[:limit]"));
-        let mut words = text.trim().splitn(3, ':');
+        let wrong = |what: &str| {
+            Err(format!("\"{text}\": {what}; a volume is written as name:ram|ssd|hdd:/directory[:limit][:drain]"))
+        };
+        let (text, drains) = match text.trim().strip_suffix(DRAIN) {
+            Some(rest) => (rest, true),
+            None => (text.trim(), false),
+        };
+        let mut words = text.splitn(3, ':');
         let (Some(name), Some(class), Some(rest)) = (words.next(), words.next(), words.next()) else {
             return wrong("parts are missing");
         };
@@ -95,7 +105,7 @@ impl FromStr for VolumeSpec {
             return wrong("its directory must be an absolute path");
         }
         let place = if place.len() > 1 { place.trim_end_matches('/') } else { place };
-        Ok(VolumeSpec { tier: TierSpec { name: name.to_owned(), class }, place: place.to_owned(), limit_bytes })
+        Ok(VolumeSpec { tier: TierSpec { name: name.to_owned(), class }, place: place.to_owned(), limit_bytes, drains })
     }
 }
 
@@ -140,6 +150,10 @@ mod tests {
                 ("cold", Class::Hdd, "/data/2", None)
             ]
         );
+        let drains = |text: &str| text.parse::<VolumeSpec>().map(|v| (v.place, v.limit_bytes, v.drains));
+        assert_eq!(drains("c:hdd:/data/1:drain"), Ok(("/data/1".to_owned(), None, true)));
+        assert_eq!(drains("c:hdd:/data/1:1k:drain"), Ok(("/data/1".to_owned(), Some(1024), true)));
+        assert_eq!(drains("c:hdd:/drain"), Ok(("/drain".to_owned(), None, false)));
         for (text, why) in [
             ("ssd", "parts are missing"),
             ("ssd:tape:/x", "tape is no class"),

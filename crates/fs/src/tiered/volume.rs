@@ -1,33 +1,39 @@
 //! The contract, over all volumes at once.
 
-use super::other::Other;
+use super::other::{Other, Writing};
 use super::rules::Choice;
 use super::speed::Timed;
-use super::{At, Failed, RECORD_LEN, Record, TieredVolume, VolumeStatus, object_path};
+use super::{At, Drained, Failed, Now, RECORD_LEN, Record, TieredVolume, VolumeSpec, VolumeStatus, object_path};
 use crate::{
     AppendHints, Appender, BlockHosts, Capabilities, DirEntry, Error, FileKind, FilePart, FilePath, Placement, ReadAt,
     ReadHints, Result, Settled, Volume, VolumeHints,
 };
+use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 
 impl Volume for TieredVolume {
     fn open(&self, path: &FilePath) -> Result<Arc<dyn ReadAt>> {
-        let file = self.home.open(path)?;
-        if file.len()? != RECORD_LEN {
-            return Ok(file);
+        loop {
+            let file = self.home.open(path)?;
+            if self.is_plain() || file.len()? != RECORD_LEN {
+                return Ok(file);
+            }
+            let mut bytes = vec![0; RECORD_LEN as usize];
+            file.read_exact_at(&mut bytes, 0)?;
+            let Some(record) = Record::decode(&bytes) else { return Ok(file) };
+            let opened = self.open_placed(path, &record);
+            // Its bytes may have been moved since the record was read.
+            match self.now_at(path, &record) {
+                Ok(Now::Moved(_) | Now::AtHome) => {}
+                Ok(Now::Gone) if opened.is_err() => {
+                    return Err(Error::new("open", path, io::ErrorKind::NotFound.into()));
+                }
+                _ => return opened,
+            }
         }
-        let mut bytes = vec![0; RECORD_LEN as usize];
-        file.read_exact_at(&mut bytes, 0)?;
-        let Some(record) = Record::decode(&bytes) else { return Ok(file) };
-        let (other, _) = self.volume_of("open", path, &record)?;
-        // Before it is opened: what is opened in a life that ends meanwhile is not taken for one of the next.
-        let (other, life) = (other.clone(), other.life());
-        let inner = self.on("open", path, &record, |volume, object| volume.open(object))?;
-        let place = format!("{}/{}, tier {}", other.spec.place, object_path(&record.object), other.spec.tier.name);
-        Ok(Arc::new(PlacedFile { inner, path: path.clone(), place, other, life }))
     }
 
     fn create(&self, path: &FilePath) -> Result<Box<dyn Appender>> {
@@ -35,20 +41,30 @@ impl Volume for TieredVolume {
     }
 
     fn rename(&self, from: &FilePath, to: &FilePath) -> Result<()> {
-        let replaced = if from == to { None } else { self.find(to)? };
-        let is_placed = matches!(self.find(from)?, Some(At::Placed(_)));
-        self.home.rename(from, to)?;
-        if is_placed {
-            self.forget_name(from, to);
+        if self.is_plain() {
+            return self.home.rename(from, to);
         }
-        if let Some(At::Placed(record)) = replaced {
+        let replaced = {
+            let _names = self.names.read();
+            let replaced = if from == to { None } else { self.find(to)? };
+            let is_placed = matches!(self.find(from)?, Some(At::Placed(_)));
+            self.home.rename(from, to)?;
+            if is_placed {
+                self.forget_name(from, to);
+            }
+            let Some(At::Placed(record)) = replaced else { return Ok(()) };
             self.home.sync_dir(&to.parent())?;
-            self.discard(&record);
-        }
+            record
+        };
+        self.discard(&replaced);
         Ok(())
     }
 
     fn rename_new(&self, from: &FilePath, to: &FilePath) -> Result<()> {
+        if self.is_plain() {
+            return self.home.rename_new(from, to);
+        }
+        let _names = self.names.read();
         let is_placed = matches!(self.find(from)?, Some(At::Placed(_)));
         self.home.rename_new(from, to)?;
         if is_placed {
@@ -58,24 +74,38 @@ impl Volume for TieredVolume {
     }
 
     fn remove_file(&self, path: &FilePath) -> Result<()> {
-        let Some(At::Placed(record)) = self.find(path)? else { return self.home.remove_file(path) };
-        self.volume_of("remove", path, &record)?;
-        self.home.remove_file(path)?;
-        self.home.sync_dir(&path.parent())?;
+        if self.is_plain() {
+            return self.home.remove_file(path);
+        }
+        let record = {
+            let _names = self.names.read();
+            let Some(At::Placed(record)) = self.find(path)? else { return self.home.remove_file(path) };
+            self.volume_of("remove", path, &record)?;
+            self.home.remove_file(path)?;
+            self.home.sync_dir(&path.parent())?;
+            record
+        };
         self.discard(&record);
         Ok(())
     }
 
     fn remove_dir_all(&self, path: &FilePath) -> Result<()> {
-        let records = self.records_below(path)?;
-        for record in &records {
-            self.volume_of("remove", path, record)?;
+        if self.is_plain() {
+            return self.home.remove_dir_all(path);
         }
-        self.home.remove_dir_all(path)?;
-        if records.is_empty() {
-            return Ok(());
-        }
-        self.home.sync_dir(&path.parent())?;
+        let records = {
+            let _names = self.names.read();
+            let records = self.records_below(path)?;
+            for record in &records {
+                self.volume_of("remove", path, record)?;
+            }
+            self.home.remove_dir_all(path)?;
+            if records.is_empty() {
+                return Ok(());
+            }
+            self.home.sync_dir(&path.parent())?;
+            records
+        };
         records.iter().for_each(|record| self.discard(record));
         Ok(())
     }
@@ -85,6 +115,9 @@ impl Volume for TieredVolume {
     }
 
     fn list(&self, path: &FilePath) -> Result<Vec<DirEntry>> {
+        if self.is_plain() {
+            return self.home.list(path);
+        }
         let mut entries = Vec::new();
         for entry in self.home.list(path)? {
             let at = path.join(&entry.name);
@@ -111,13 +144,18 @@ impl Volume for TieredVolume {
     }
 
     fn sync_file(&self, path: &FilePath) -> Result<()> {
-        if let Some(At::Placed(record)) = self.find(path)? {
+        if !self.is_plain()
+            && let Some(At::Placed(record)) = self.find(path)?
+        {
             self.on("sync", path, &record, |volume, object| volume.sync_file(object))?;
         }
         self.home.sync_file(path)
     }
 
     fn settle(&self, path: &FilePath) -> Result<Settled> {
+        if self.is_plain() {
+            return self.home.settle(path);
+        }
         match self.find(path)? {
             Some(At::Placed(record)) => self.on("settle", path, &record, |volume, object| volume.settle(object)),
             _ => self.home.settle(path),
@@ -128,6 +166,7 @@ impl Volume for TieredVolume {
         let bytes = self.home.read(path)?;
         match Record::decode(&bytes) {
             None => Ok(bytes),
+            Some(_) if self.is_plain() => Ok(bytes),
             Some(record) => self.on("read", path, &record, |volume, object| volume.read(object)),
         }
     }
@@ -152,29 +191,32 @@ impl VolumeHints for TieredVolume {
 
     fn create_placed(&self, path: &FilePath, placement: &Placement, past_cache: bool) -> Result<Box<dyn Appender>> {
         let at_home = || self.home.create_placed(path, placement, past_cache);
-        let choice = self.rules.read().tier(&self.tiers, placement);
-        let tier = match choice {
+        if self.is_plain() {
+            return at_home();
+        }
+        let set = self.set();
+        let tier = match set.rules.tier(&set.tiers, placement) {
             Choice::Home => return at_home(),
             Choice::Refused(why) => {
                 self.tell_once(why);
                 return at_home();
             }
-            Choice::Tier(tier) => &self.tiers[tier],
+            Choice::Tier(tier) => &set.tiers[tier],
         };
         // As at home, and before anything is made elsewhere.
         if self.home.exists(path)? {
             return Err(Error::new("create", path, io::ErrorKind::AlreadyExists.into()));
         }
         for (other, volume) in self.candidates(tier) {
-            match self.create_on(other, &volume, path, past_cache) {
+            match self.create_on(&other, &volume, path, past_cache) {
                 Ok(appender) => return Ok(appender),
                 Err(Failed::Home(error)) => return Err(error),
                 Err(Failed::There(error)) => {
-                    self.pass_over(other, format!("new files go elsewhere than to the tier {}: {error}", tier.name));
+                    self.pass_over(&other, format!("new files go elsewhere than to the tier {}: {error}", tier.name));
                 }
             }
         }
-        if placement.kind == FileKind::Log || !self.others.iter().any(|other| other.spec.tier == *tier) {
+        if placement.kind == FileKind::Log || !set.others.iter().any(|other| other.spec().tier == *tier) {
             self.tell_once(format!(
                 "no volume of the tier {} can take a file: it goes to the root directory's disk",
                 tier.name
@@ -184,6 +226,9 @@ impl VolumeHints for TieredVolume {
     }
 
     fn release_reserved(&self, path: &FilePath) -> Result<()> {
+        if self.is_plain() {
+            return self.home.release_reserved(path);
+        }
         match self.find(path)? {
             Some(At::Placed(record)) => self
                 .on("give back the room reserved for", path, &record, |volume, object| volume.release_reserved(object)),
@@ -191,8 +236,12 @@ impl VolumeHints for TieredVolume {
         }
     }
 
-    fn look_after(&self) {
-        TieredVolume::look_after(self);
+    fn places(&self) -> Vec<String> {
+        self.set().others.iter().map(|other| other.name()).collect()
+    }
+
+    fn look_after_place(&self, place: &str) {
+        self.set().others.iter().filter(|other| other.name() == place).for_each(|other| self.look_after_one(other));
     }
 
     fn volumes(&self) -> Vec<VolumeStatus> {
@@ -200,15 +249,23 @@ impl VolumeHints for TieredVolume {
     }
 
     fn failures_and_returns(&self) -> u64 {
-        self.others.iter().map(|other| other.life()).sum()
+        self.set.read().others.iter().map(|other| other.life()).sum()
     }
 
-    fn set_places(&self, kinds: &BTreeMap<&'static str, String>) -> std::result::Result<bool, String> {
-        TieredVolume::set_places(self, kinds)
+    fn change_volumes(
+        &self,
+        volumes: &[VolumeSpec],
+        kinds: &BTreeMap<&'static str, String>,
+    ) -> std::result::Result<bool, String> {
+        self.change(volumes, kinds)
+    }
+
+    fn drain(&self, directory: &str, goes_on: &dyn Fn(u64) -> bool) -> std::result::Result<Drained, String> {
+        TieredVolume::drain(self, directory, goes_on)
     }
 
     fn has_several_places(&self) -> bool {
-        !self.others.is_empty()
+        !self.is_plain()
     }
 
     fn free_bytes(&self) -> Result<Option<u64>> {
@@ -216,6 +273,9 @@ impl VolumeHints for TieredVolume {
     }
 
     fn block_hosts(&self, path: &FilePath, part: FilePart) -> Result<Option<BlockHosts>> {
+        if self.is_plain() {
+            return self.home.block_hosts(path, part);
+        }
         match self.find(path)? {
             Some(At::Placed(record)) => {
                 self.on("ask where the blocks are of", path, &record, |volume, object| volume.block_hosts(object, part))
@@ -231,35 +291,113 @@ fn say(path: &FilePath, place: &str, error: Error) -> Error {
     Error { operation, path: path.clone(), offset, source }
 }
 
-/// A file on another volume, under its name in the tree.
-struct PlacedFile {
+/// Where the bytes of an open file are.
+pub(super) struct Place {
     inner: Arc<dyn ReadAt>,
-    path: FilePath,
-    place: String,
-    other: Arc<Other>,
+    /// For people.
+    name: String,
+    other: Option<Arc<Other>>,
     /// In which it was opened.
     life: u64,
+    object: String,
+}
+
+impl Place {
+    /// Beside the name.
+    pub(super) fn home(inner: Arc<dyn ReadAt>) -> Place {
+        Place { inner, name: String::new(), other: None, life: 0, object: String::new() }
+    }
+
+    fn say(&self, path: &FilePath, error: Error) -> Error {
+        let Some(other) = &self.other else { return error };
+        other.suspect(&error);
+        say(path, &self.name, error)
+    }
+}
+
+/// A file on another volume, under its name in the tree. Its bytes may be moved while it is open.
+pub(super) struct PlacedFile {
+    path: FilePath,
+    place: RwLock<Arc<Place>>,
 }
 
 impl PlacedFile {
-    fn say(&self, error: Error) -> Error {
-        self.other.suspect(&error);
-        say(&self.path, &self.place, error)
+    fn place(&self) -> Arc<Place> {
+        self.place.read().clone()
+    }
+}
+
+impl TieredVolume {
+    pub(super) fn open_on(&self, path: &FilePath, record: &Record) -> Result<Place> {
+        let (other, volume) = self.volume_of("open", path, record)?;
+        // Before it is opened: what is opened in a life that ends meanwhile is not taken for one of the next.
+        let life = other.life();
+        let object = object_path(&record.object);
+        let inner = volume.open(&object).map_err(|error| other.say(path, record, error))?;
+        let spec = other.spec();
+        let name = format!("{}/{object}, tier {}", spec.place, spec.tier.name);
+        Ok(Place { inner, name, other: Some(other), life, object: record.object.clone() })
+    }
+
+    fn open_placed(&self, path: &FilePath, record: &Record) -> Result<Arc<dyn ReadAt>> {
+        let place = self.open_on(path, record)?;
+        let other = place.other.clone();
+        let file = Arc::new(PlacedFile { path: path.clone(), place: RwLock::new(Arc::new(place)) });
+        if let Some(other) = other {
+            let mut readers = other.readers.lock();
+            readers.entry(record.object.clone()).or_default().push(Arc::downgrade(&file));
+        }
+        Ok(file)
+    }
+
+    /// The bytes that `record` told of are elsewhere: who reads them reads what `open` opens from now on. Where that fails he goes on with what he has.
+    pub(super) fn lead_readers(&self, from: &Arc<Other>, record: &Record, open: impl FnOnce() -> Result<Place>) {
+        let readers = from.readers.lock().remove(&record.object).unwrap_or_default();
+        let readers: Vec<Arc<PlacedFile>> = readers.iter().filter_map(Weak::upgrade).collect();
+        if readers.is_empty() {
+            return;
+        }
+        let Ok(place) = open().map(Arc::new) else { return };
+        for reader in &readers {
+            *reader.place.write() = place.clone();
+        }
+        if let Some(there) = &place.other {
+            let mut registered = there.readers.lock();
+            registered.entry(place.object.clone()).or_default().extend(readers.iter().map(Arc::downgrade));
+        }
+    }
+}
+
+impl Drop for PlacedFile {
+    fn drop(&mut self) {
+        let place = self.place.get_mut();
+        let Some(other) = &place.other else { return };
+        let mut readers = other.readers.lock();
+        if let Some(of_file) = readers.get_mut(&place.object) {
+            of_file.retain(|reader| reader.strong_count() > 0);
+            if of_file.is_empty() {
+                readers.remove(&place.object);
+            }
+        }
     }
 }
 
 impl ReadAt for PlacedFile {
     fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> Result<()> {
-        if self.other.has_failed()
-            && let Some(refusal) = self.other.refusal("read", &self.path, self.life)
+        let place = self.place();
+        let Some(other) = &place.other else { return place.inner.read_exact_at(buf, offset) };
+        if other.has_failed()
+            && let Some(refusal) = other.refusal("read", &self.path, place.life)
         {
             return Err(refusal);
         }
-        self.other.speed.time(Timed::Read, || self.inner.read_exact_at(buf, offset)).map_err(|error| self.say(error))
+        let read = other.speed.time(Timed::Read, || place.inner.read_exact_at(buf, offset));
+        read.map_err(|error| place.say(&self.path, error))
     }
 
     fn len(&self) -> Result<u64> {
-        self.inner.len().map_err(|error| self.say(error))
+        let place = self.place();
+        place.inner.len().map_err(|error| place.say(&self.path, error))
     }
 
     fn hints(&self) -> Option<&dyn ReadHints> {
@@ -269,23 +407,25 @@ impl ReadAt for PlacedFile {
 
 impl ReadHints for PlacedFile {
     fn will_need(&self, offset: u64, len: u64) {
-        self.inner.will_need(offset, len);
+        self.place().inner.will_need(offset, len);
     }
 
     fn forget(&self) {
-        self.inner.forget();
+        self.place().inner.forget();
     }
 
     fn forget_range(&self, offset: u64, len: u64) {
-        self.inner.forget_range(offset, len);
+        self.place().inner.forget_range(offset, len);
     }
 
     fn block_hosts(&self, part: FilePart) -> Option<BlockHosts> {
-        self.inner.block_hosts(part)
+        self.place().inner.block_hosts(part)
     }
 
     fn lost_with(&self) -> Option<String> {
-        (self.other.life() != self.life).then(|| self.other.name())
+        let place = self.place();
+        let other = place.other.as_ref()?;
+        (other.life() != place.life).then(|| other.name())
     }
 }
 
@@ -299,6 +439,8 @@ pub(super) struct PlacedAppender {
     pub other: Arc<Other>,
     /// In which it was created.
     pub life: u64,
+    /// Until it is ended it is not moved.
+    pub writing: Writing,
 }
 
 impl PlacedAppender {
@@ -345,7 +487,7 @@ impl Appender for PlacedAppender {
         if let Some(refusal) = self.other.refusal("sync", &self.path, self.life) {
             return Err(refusal);
         }
-        let PlacedAppender { inner, path, place, other, .. } = *self;
+        let PlacedAppender { inner, path, place, other, writing: _writing, .. } = *self;
         other.speed.time(Timed::Sync, || inner.finish()).map_err(|error| {
             other.suspect(&error);
             say(&path, &place, error)

@@ -1,5 +1,5 @@
 //! The coprocessor endpoints that HBase ships, answered natively: MultiRowMutationService, AggregateService,
-//! BulkDeleteService, RowCountService; and one of Basalt's own, which every table has: aggregates by group.
+//! BulkDeleteService, RowCountService; and two of Basalt's own: aggregates by group, which every table has, and the volumes of a server.
 //!
 //! A region answers for an endpoint only if its table asks for the endpoint's class, or the configuration does for all
 //! tables; a service that nobody asked for is unknown there. Work is done in bounded pieces on the blocking pool.
@@ -13,6 +13,7 @@ mod grouped;
 mod interpreter;
 mod multi_row;
 mod row_count;
+mod volumes;
 mod walk;
 
 use crate::blocking::{Caller, LARGE_REQUEST_BYTES, on_lane};
@@ -53,14 +54,22 @@ pub(crate) fn exec_service(
     }))
 }
 
-/// ClientService.ExecRegionServerService: HBase ships no endpoint that a region server registers by itself.
-pub(crate) fn no_server_service(
-    _: &RegionService,
+/// ClientService.ExecRegionServerService: HBase ships no endpoint that a region server registers by itself, and Basalt one.
+pub(crate) fn exec_server_service(
+    RegionService { server, .. }: &RegionService,
     _: &Call,
     request: pb::CoprocessorServiceRequest,
 ) -> Answer<pb::CoprocessorServiceResponse> {
     let service = request.call.service_name;
-    Err(Exception::new(Kind::UnknownProtocol, format!("No registered coprocessor executorService found for {service}")))
+    if service != proto::volumes::SERVICE {
+        let what = format!("No registered coprocessor executorService found for {service}");
+        return Err(Exception::new(Kind::UnknownProtocol, what));
+    }
+    let (server, method, asked) = (server.clone(), request.call.method_name, request.call.request);
+    crate::handlers::blocking(move || {
+        let value = pb::NameBytesPair { name: service, value: Some(volumes::answer(&server, &method, asked)?) };
+        Ok(pb::CoprocessorServiceResponse { region: request.region, value })
+    })
 }
 
 /// Runs an endpoint's method on a region; its result under the name of HBase's class for it.

@@ -110,7 +110,7 @@ impl ClientService for RegionService {
 
     rpc::answered_by! {
         exec_service(CoprocessorServiceRequest) -> CoprocessorServiceResponse = endpoints::exec_service;
-        exec_region_server_service(CoprocessorServiceRequest) -> CoprocessorServiceResponse = endpoints::no_server_service;
+        exec_region_server_service(CoprocessorServiceRequest) -> CoprocessorServiceResponse = endpoints::exec_server_service;
         prepare_bulk_load(PrepareBulkLoadRequest) -> PrepareBulkLoadResponse = bulk_load::prepare;
         bulk_load_hfile(BulkLoadHFileRequest) -> BulkLoadHFileResponse = bulk_load::load;
         cleanup_bulk_load(CleanupBulkLoadRequest) -> CleanupBulkLoadResponse = bulk_load::cleanup;
@@ -155,7 +155,9 @@ fn required<T>(field: Option<T>, message: &str, name: &str) -> Result<T, Excepti
 }
 
 /// Runs `work`, which may read and write files, on the blocking pool.
-fn blocking<M: Message + 'static>(work: impl FnOnce() -> Result<M, Exception> + Send + 'static) -> service::Answer<M> {
+pub(crate) fn blocking<M: Message + 'static>(
+    work: impl FnOnce() -> Result<M, Exception> + Send + 'static,
+) -> service::Answer<M> {
     Ok(Response::future(run_blocking(work)))
 }
 

@@ -292,7 +292,8 @@ fn volumes(sink: &mut Sink, server: &RegionServer) {
         let speed = volume.speed;
         sink.gauge(format!("{name}_usedBytes"), volume.used_bytes)
             .gauge(format!("{name}_isThere"), u64::from(volume.is_there))
-            .gauge(format!("{name}_takesFiles"), u64::from(volume.trouble.is_none()))
+            .gauge(format!("{name}_takesFiles"), u64::from(volume.trouble.is_none() && !volume.spec.drains))
+            .gauge(format!("{name}_files"), volume.files)
             .gauge(format!("{name}_isSlow"), u64::from(speed.is_slow))
             .gauge(format!("{name}_waitsMicros"), speed.waits_us);
         let times = [

@@ -1,4 +1,4 @@
-//! `basalt admin`: servers are restarted one after the other, or emptied; tables come to other disks. Follows: `rolling-restart.sh`, `graceful_stop.sh`, `draining_servers.rb`.
+//! `basalt admin`: servers are restarted one after the other, or emptied; tables come to other disks, and disks are emptied. Follows: `rolling-restart.sh`, `graceful_stop.sh`, `draining_servers.rb`.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -8,17 +8,20 @@ use base::Config;
 use client::Connection;
 use model::ServerName;
 
+use super::drain_volume;
 use super::move_to_tier::Move;
 use super::region_mover::{Moved, Mover, address, is_at};
 use crate::arguments::{self, Known, flag, valued};
 use crate::jobs::{defines, helped, on_cluster};
 
 const USAGE: &str = "\
-Restarts the region servers of a cluster one after the other, or empties some; moves a table's files to another tier of disks.
+Restarts the region servers of a cluster one after the other, or empties some; moves a table's files to another tier of disks,
+or all files off a disk.
 
 Usage: basalt admin rolling-restart [OPTIONS] [HOST[:PORT]]...
        basalt admin draining add|remove|list [HOST[:PORT]]...
        basalt admin move-to-tier [--wait] TABLE [FAMILY] TIER
+       basalt admin drain-volume [--wait] DIRECTORY
 
 rolling-restart: all region servers, or those that are named. Each is stopped; whatever keeps it running (systemd) is to start it again, or the
 command is to do both. The next one's turn comes when it is there again.
@@ -33,13 +36,17 @@ draining: a server that is added gets no regions any more, and those that it has
 move-to-tier: new files of the table, or of the family, go to the tier of basalt.volumes (STORAGE_POLICY), and a major compaction of every region
 writes those anew that there are. Begun again, it goes on.
 
-    --wait             returns when all is there, and says how far it is meanwhile
+drain-volume: what lies on the volume of that directory is moved to the others of its tier, or to the root directory's disk: tables' files, also those of
+disabled tables, archives, logs. basalt.volumes names it with :drain behind it, and the servers have read that (update_config in the shell).
+
+    --wait             returns when all is done, and says how far it is meanwhile
 
 Examples:
   basalt admin rolling-restart --graceful --maxthreads 4 --command 'ssh {host} systemctl restart basalt'
   basalt admin rolling-restart --graceful host1 host2
   basalt admin draining add host3:16020
   basalt admin move-to-tier --wait logs cold
+  basalt admin drain-volume --wait /data/2
 ";
 
 const KNOWN: &[Known] =
@@ -78,8 +85,12 @@ pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
             let wanted = Move::parse(config, &parsed.rest[1..], parsed.has("wait"))?;
             on_cluster(config, |connection| async move { wanted.run(&connection).await })?;
         }
+        ["drain-volume", directory] => {
+            let (directory, waits) = ((*directory).to_owned(), parsed.has("wait"));
+            on_cluster(config, |connection| async move { drain_volume::run(&connection, &directory, waits).await })?;
+        }
         _ => bail!(
-            "admin: the command is rolling-restart, move-to-tier, or draining add, remove or list; see basalt admin --help"
+            "admin: the command is rolling-restart, move-to-tier, drain-volume, or draining add, remove or list; see basalt admin --help"
         ),
     }
     Ok(ExitCode::SUCCESS)

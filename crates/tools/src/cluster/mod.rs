@@ -5,6 +5,7 @@ mod admin;
 mod canary;
 mod classpath;
 mod clean;
+mod drain_volume;
 mod major_compactor;
 mod move_to_tier;
 mod region_mover;

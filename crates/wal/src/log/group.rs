@@ -325,8 +325,14 @@ impl Log {
         unreachable!("the loop ends by its second round")
     }
 
+    /// A new file may lie elsewhere than one whose syncs are slow.
+    fn may_move(&self) -> bool {
+        self.is_remote || self.volume.has_several_places()
+    }
+
     fn write_and_sync(&self, disk: &mut Disk, sync: bool) -> std::result::Result<(), Trouble> {
-        let begun_us = if self.may_move { self.clock.monotonic_us() } else { 0 };
+        let may_move = self.may_move();
+        let begun_us = if may_move { self.clock.monotonic_us() } else { 0 };
         let file = disk.file.as_mut().expect("a group that is not orphaned has a file");
         if disk.group_state != GroupState::Written {
             let before = file.appender.position();
@@ -383,7 +389,7 @@ impl Log {
         }
         behind.into_iter().for_each(|work| work());
         // On the one disk of a machine another file would lie beside the slow one.
-        if self.may_move {
+        if may_move {
             let now_us = self.clock.monotonic_us();
             let took_us = now_us.saturating_sub(begun_us);
             self.state.lock().slow_syncs.note(&self.options.slow_syncs, took_us, now_us);
