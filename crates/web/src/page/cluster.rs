@@ -8,7 +8,7 @@ use crate::status::{Cluster, Server, Status};
 
 /// Draws the page. Cost: proportional to the number of servers and regions; the lists of regions and procedures are bounded.
 pub fn draw(status: &Status, cluster: &Cluster, rates: &RequestRates, request: &PageRequest<'_>) -> String {
-    frame::whole(Face::Server, &format!("Basalt master {}", status.master.address()), request.now_ms, |page| {
+    frame::whole(request.face, &format!("Basalt master {}", status.master.address()), request.now_ms, |page| {
         if !request.serving {
             page.raw("<p class=bad><strong>It is no active master yet: it waits as a backup, or starts.</strong></p>");
         }
