@@ -490,8 +490,8 @@ impl RegionHost for RemoteHost {
     }
 
     fn slow_calls(&self, most: u32) -> BoxFuture<'_, Result<Vec<pb::SlowLogPayload>, HostError>> {
-        use pb::slow_log_response_request::LogType;
         use pb::slow_log_payload::Type;
+        use pb::slow_log_response_request::LogType;
         Box::pin(async move {
             let request = |log: LogType| pb::SlowLogResponseRequest {
                 limit: Some(most),

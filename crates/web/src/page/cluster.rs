@@ -2,7 +2,6 @@
 
 use super::{PageRequest, frame, groups, lists};
 use crate::markup::{Bytes, Count, Markup, Moment, Part, Rate, Span};
-use crate::page::Face;
 use crate::rates::RequestRates;
 use crate::status::{Cluster, Server, Status};
 
@@ -158,7 +157,7 @@ mod tests {
             regions: RegionList { path: "/master-status", table: None, search: None, order: Order::Key, from: 0 },
             running: &[],
             slow_calls: &[],
-            face: Face::Server,
+            face: crate::page::Face::Master,
             now_ms: 61_000,
             serving: true,
         };
