@@ -11,6 +11,8 @@ use web::details::{Lock, Procedure, Quota, Reports, Running, SlowCall, Snapshot,
 
 /// Slow calls, and calls with large answers, that are looked at.
 const CALLS: u32 = 200;
+/// How long one region server may take to say what it keeps.
+const PATIENCE_WITH_A_SERVER: Duration = Duration::from_secs(3);
 /// How long hbase:quota and the snapshots' directory are waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -68,6 +70,29 @@ impl web::Details for PageDetails {
         self.server.as_ref().map(|server| slow_calls(server)).unwrap_or_default()
     }
 
+    fn slow_calls_everywhere(&self) -> (Vec<SlowCall>, Vec<String>) {
+        if self.server.is_some() {
+            return (self.slow_calls(), Vec::new());
+        }
+        let asked = wait_for(async { Ok(self.master.slow_calls(CALLS, PATIENCE_WITH_A_SERVER).await) });
+        let answers = match asked {
+            Ok(answers) => answers,
+            Err(why) => return (Vec::new(), vec![why]),
+        };
+        let (mut calls, mut silent) = (Vec::new(), Vec::new());
+        for (server, answer) in answers {
+            match answer {
+                Ok(payloads) => {
+                    let of = |payload| SlowCall { server: server.to_string(), ..slow_call(payload) };
+                    calls.extend(payloads.iter().map(of));
+                }
+                Err(error) => silent.push(format!("{server} has not said which calls were slow: {error}")),
+            }
+        }
+        calls.sort_by_key(|call| std::cmp::Reverse(call.at_ms));
+        (calls, silent)
+    }
+
     fn running(&self) -> Vec<Running> {
         self.server.as_ref().map(|server| running(server)).unwrap_or_default()
     }
@@ -96,6 +121,7 @@ impl web::Details for PageDetails {
             let names =
                 |(a, b): &(model::RegionInfo, model::RegionInfo)| format!("{} {}", a.name_string(), b.name_string());
             findings.extend(catalog.overlaps.iter().map(|pair| ("overlap", names(pair))));
+            findings.extend(catalog.empty_region_infos.iter().map(|row| ("row without a region", row.clone())));
         }
         if let Some(hbck) = self.master.hbck_report() {
             reports.hbck_ended_ms = hbck.ended.0;
@@ -237,6 +263,7 @@ fn limits(quotas: &pb::Quotas) -> String {
 fn slow_call(payload: &pb::SlowLogPayload) -> SlowCall {
     use pb::slow_log_payload::Type;
     SlowCall {
+        server: String::new(),
         at_ms: payload.start_time,
         took_ms: i64::from(payload.processing_time),
         response_bytes: payload.response_size,

@@ -37,8 +37,9 @@ impl Source {
         registry: Arc<Registry>,
     ) -> Source {
         let started_ms = SystemClock::new().now_ms().0;
-        crate::process::register(&registry, started_ms);
         let (config, ledger, process) = (config.clone(), ledger.clone(), OwnProcess::new(started_ms));
+        process.set_ledger(&ledger);
+        process.register(&registry);
         Source { config, gateway, started_ms, requests, connections, ledger, registry, process }
     }
 }

@@ -1,6 +1,7 @@
 //! Gateways: doors for clients of other protocols. Each stands on the native client, as a process of its own or in the server's.
 
 use crate::logging::tell;
+use crate::traces::Tracing;
 use crate::{gateway_pages, settings};
 use anyhow::{Context, Result, anyhow};
 use base::metrics::Registry;
@@ -61,13 +62,13 @@ impl Gateways {
         rest.chain(self.thrift.iter().map(|(name, port, _)| (*name, *port))).collect()
     }
 
-    /// Serves until `stopping` says so. What the gateways count is shown in `registry`.
+    /// Serves until `stopping` says so. What the gateways count is shown in `registry`, and what is asked of them traced.
     pub fn run(
         self,
         connection: &Connection,
         config: &Config,
         means: &Means,
-        registry: &Registry,
+        (registry, tracing): (&Registry, &Tracing),
         stopping: &watch::Receiver<bool>,
     ) -> Vec<JoinHandle<std::io::Result<()>>> {
         let waiting = stopping;
@@ -75,12 +76,18 @@ impl Gateways {
         let serve = |server: rest::Server| {
             let gateway = Arc::new(rest::Gateway::new(connection.clone(), config, means.ledger.clone()));
             gateway.metrics().register(registry);
+            if let Some(tracer) = tracing.tracer() {
+                gateway.trace_by(tracer);
+            }
             tokio::spawn(server.run(gateway, async move { drop(stopping.wait_for(|stop| *stop).await) }))
         };
         let mut running: Vec<_> = self.rest.map(serve).into_iter().collect();
         for (_, _, server) in self.thrift {
             let (connection, mut stopping) = (connection.clone(), waiting.clone());
             server.register_metrics(registry);
+            if let Some(tracer) = tracing.tracer() {
+                server.trace_by(tracer);
+            }
             let Means { clock, ledger } = means;
             let (clock, ledger) = (clock.clone(), ledger.clone());
             running.push(tokio::spawn(async move {
@@ -115,6 +122,10 @@ pub fn run_rest(config: &Config) -> Result<()> {
         let facts =
             vec![("Cluster", cluster(&connection)), ("Only reads", config.get(&rest::settings::READ_ONLY).to_string())];
         let gateway = Arc::new(rest::Gateway::new(connection, config, ledger.clone()));
+        let mut tracing = Tracing::start(config, &(Arc::new(SystemClock::new()) as Arc<dyn Clock>))?;
+        if let Some(tracer) = tracing.tracer() {
+            gateway.trace_by(tracer);
+        }
         let registry = Registry::new();
         gateway.metrics().register(&registry);
         let (metrics, open) = (gateway.metrics().clone(), server.connections());
@@ -130,7 +141,9 @@ pub fn run_rest(config: &Config) -> Result<()> {
                 _ = interrupt.recv() => {}
             }
         };
-        server.run(gateway, told).await.context("cannot serve")
+        let served = server.run(gateway, told).await.context("cannot serve");
+        tracing.end().await;
+        served
     });
     runtime.shutdown_background();
     served
@@ -156,6 +169,11 @@ pub fn run_thrift(config: &Config, version: thrift::Version) -> Result<()> {
         tell(&format!("Basalt {} Thrift gateway is ready on {}.\n", env!("CARGO_PKG_VERSION"), server.local_addr()?));
         let ledger = own_ledger(config.get(&thrift::settings::MEMORY_SIZE));
         let connection = Connection::open(Options::from_config(config));
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+        let mut tracing = Tracing::start(config, &clock)?;
+        if let Some(tracer) = tracing.tracer() {
+            server.trace_by(tracer);
+        }
         let registry = Registry::new();
         server.register_metrics(&registry);
         let (calls, open) = (server.metrics().clone(), server.metrics().clone());
@@ -173,7 +191,8 @@ pub fn run_thrift(config: &Config, version: thrift::Version) -> Result<()> {
                 _ = interrupt.recv() => {}
             }
         };
-        server.run(connection, Arc::new(SystemClock::new()), ledger, told).await;
+        server.run(connection, clock, ledger, told).await;
+        tracing.end().await;
         Ok(())
     });
     runtime.shutdown_background();

@@ -17,6 +17,11 @@ impl Runner for BlockingPool {
         work: impl FnOnce() -> Result<T, HostError> + Send + 'static,
     ) -> BoxFuture<'_, Result<T, HostError>> {
         Box::pin(async move {
+            let place = trace::current();
+            let work = move || {
+                let _traced = trace::enter_at(place);
+                work()
+            };
             match tokio::task::spawn_blocking(work).await {
                 Ok(result) => result,
                 Err(error) => Err(HostError::Failed(format!("the region server failed inside: {error}"))),

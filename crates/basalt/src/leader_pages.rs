@@ -44,7 +44,8 @@ impl LeaderPages {
     /// Pages of a master that waits.
     pub fn new(config: &Config, clock: &Arc<dyn Clock>, name: &ServerName, quorum: &str) -> LeaderPages {
         let (registry, started_ms) = (Registry::new(), clock.now_ms().0);
-        crate::process::register(&registry, started_ms);
+        let process = OwnProcess::new(started_ms);
+        process.register(&registry);
         LeaderPages {
             config: config.clone(),
             clock: clock.clone(),
@@ -53,7 +54,7 @@ impl LeaderPages {
             quorum: quorum.to_owned(),
             ready: OnceLock::new(),
             registry,
-            process: OwnProcess::new(started_ms),
+            process,
         }
     }
 
@@ -113,6 +114,10 @@ impl StatusSource for LeaderPages {
 
     fn process(&self) -> Option<&dyn web::details::ProcessDetails> {
         Some(&self.process)
+    }
+
+    fn is_master_alone(&self) -> bool {
+        true
     }
 
     fn is_serving(&self) -> bool {

@@ -137,6 +137,9 @@ impl Process {
             tokio::select! {
                 started = &mut leading, if leader.is_none() => {
                     let started = started.with_context(|| format!("cannot lead on {name}"))?;
+                    if let Some(tracer) = self.tracing.tracer() {
+                        started.master().trace_by(tracer);
+                    }
                     self.pages.set_ready(started.master(), &name);
                     leader = Some(started);
                     self.announce(&name);

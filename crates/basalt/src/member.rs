@@ -205,6 +205,9 @@ impl Entered {
         serve_registry(&port, link.nodes(), &admitted);
         keep_quotas(&member, &link, &config);
         port.services.set_region(member.service());
+        if let Some(tracer) = port.tracing.tracer() {
+            member.server().trace_by(tracer);
+        }
         pages.set_ready(member.server(), &port.server, &admitted.cluster_id, &storage_name);
         let (nodes, name, timeout) = (link.nodes().clone(), admitted.server_name.clone(), ensemble.session_timeout());
         let gone = end(End::Fatal);

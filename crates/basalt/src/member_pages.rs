@@ -45,7 +45,8 @@ impl MemberPages {
     /// Pages of a server that is not let in yet.
     pub fn new(config: &Config, clock: &Arc<dyn Clock>, quorum: &str) -> MemberPages {
         let (registry, started_ms) = (Registry::new(), clock.now_ms().0);
-        crate::process::register(&registry, started_ms);
+        let process = OwnProcess::new(started_ms);
+        process.register(&registry);
         MemberPages {
             config: config.clone(),
             clock: clock.clone(),
@@ -53,7 +54,7 @@ impl MemberPages {
             quorum: quorum.to_owned(),
             ready: OnceLock::new(),
             registry,
-            process: OwnProcess::new(started_ms),
+            process,
         }
     }
 
@@ -71,6 +72,7 @@ impl MemberPages {
 
     /// It serves from now on; calls come in at `port`.
     pub fn set_ready(&self, server: &Arc<RegionServer>, port: &rpc::Server, cluster_id: &str, data_directory: &str) {
+        self.process.set_ledger(server.ledger());
         server.register_metrics(&self.registry);
         port.register_metrics(&self.registry, IPC);
         let _only_once = self.ready.set(Ready {

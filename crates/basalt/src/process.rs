@@ -2,9 +2,10 @@
 
 use crate::logging;
 use crate::profiles::Recorder;
-use base::Rng;
 use base::metrics::{JVM, PROCESS, Registry, Sink};
-use web::details::{ProcessDetails, ProfileRequest, Profiles, Runtime, Thread};
+use base::{Ledger, Rng};
+use std::sync::{Arc, OnceLock};
+use web::details::{Heap, Machine, ProcessDetails, ProfileRequest, Profiles, Runtime, Thread};
 
 /// The source of the pages about the process.
 pub struct OwnProcess {
@@ -12,13 +13,38 @@ pub struct OwnProcess {
     token: String,
     started_ms: i64,
     recorder: Recorder,
+    ledger: Accounts,
 }
+
+/// The process's memory ledger, once it has one.
+type Accounts = Arc<OnceLock<Arc<Ledger>>>;
 
 impl OwnProcess {
     /// Of this process, which was started then.
     pub fn new(started_ms: i64) -> OwnProcess {
-        OwnProcess { token: Rng::from_system().uuid_hex(), started_ms, recorder: Recorder::new("perf") }
+        let ledger = Accounts::default();
+        OwnProcess { token: Rng::from_system().uuid_hex(), started_ms, recorder: Recorder::new("perf"), ledger }
     }
+
+    /// Its memory is accounted for in `ledger` from now on.
+    pub fn set_ledger(&self, ledger: &Arc<Ledger>) {
+        let _first = self.ledger.set(ledger.clone());
+    }
+
+    /// Puts the process's numbers into `registry`.
+    pub fn register(&self, registry: &Registry) {
+        let (started_ms, ledger) = (self.started_ms, self.ledger.clone());
+        registry.collect(move |sink, _| {
+            collect(sink.bean(PROCESS), started_ms);
+            collect_jvm(sink.bean(JVM), &ledger);
+        });
+    }
+}
+
+/// What stands for a JVM's heap.
+fn heap(ledger: &Accounts) -> Heap {
+    let accounts = ledger.get().map(|ledger| (ledger.total_bytes(), ledger.budget_bytes()));
+    Heap::of(crate::memory::resident_bytes(), accounts, crate::memory::available_bytes())
 }
 
 impl ProcessDetails for OwnProcess {
@@ -45,7 +71,10 @@ impl ProcessDetails for OwnProcess {
         Runtime {
             started_ms: self.started_ms,
             resident_bytes: crate::memory::resident_bytes(),
-            limit_bytes: crate::memory::available_bytes(),
+            virtual_bytes: times.virtual_bytes,
+            heap: heap(&self.ledger),
+            pid: std::process::id(),
+            arguments: std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect(),
             threads: times.threads,
             cpu_ns: times.cpu_ticks.saturating_mul(NANOS_OF_A_TICK),
             open_files: open_files(),
@@ -54,6 +83,9 @@ impl ProcessDetails for OwnProcess {
             processors: std::thread::available_parallelism().map_or(0, |count| count.get() as u64),
             machine_bytes: machine.totalram.saturating_mul(unit),
             free_bytes: machine.freeram.saturating_mul(unit),
+            swap_bytes: machine.totalswap.saturating_mul(unit),
+            free_swap_bytes: machine.freeswap.saturating_mul(unit),
+            machine: own_machine(),
         }
     }
 
@@ -79,14 +111,6 @@ const TICKS_PER_SECOND: f64 = 100.0;
 const NANOS_OF_A_TICK: u64 = 10_000_000;
 const MIB: f64 = 1_048_576.0;
 
-/// Puts the process's numbers into `registry`; `started_ms` is when it was started.
-pub fn register(registry: &Registry, started_ms: i64) {
-    registry.collect(move |sink, _| {
-        collect(sink.bean(PROCESS), started_ms);
-        collect_jvm(sink.bean(JVM));
-    });
-}
-
 fn collect(sink: &mut Sink, started_ms: i64) {
     let times = Times::of_process();
     sink.gauge("residentMemoryBytes", crate::memory::resident_bytes())
@@ -97,14 +121,32 @@ fn collect(sink: &mut Sink, started_ms: i64) {
         .gauge("threads", times.threads);
 }
 
-/// What of a JVM's metrics a process without one has: memory in MiB, threads by what they do. Nothing is ever collected, and no time spent on it.
-fn collect_jvm(sink: &mut Sink) {
+fn own_machine() -> Machine {
+    let names = rustix::system::uname();
+    let text = |name: &std::ffi::CStr| name.to_string_lossy().into_owned();
+    let processor = match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        other => other,
+    };
+    Machine {
+        host: text(names.nodename()),
+        system: text(names.sysname()),
+        release: text(names.release()),
+        processor: processor.to_owned(),
+    }
+}
+
+/// What of a JVM's metrics a process without one has: memory in MiB (as `/jmx` has it: [`Heap`]), threads by what they do. Nothing is ever collected, and no time spent on it.
+fn collect_jvm(sink: &mut Sink, ledger: &Accounts) {
     let threads = crate::threads::all();
     let count = |states: &str| threads.iter().filter(|thread| states.contains(&thread.state)).count() as u64;
-    let used = crate::memory::resident_bytes() as f64 / MIB;
+    let heap = heap(ledger);
+    let (used, outside) = (heap.used_bytes as f64 / MIB, heap.outside_bytes as f64 / MIB);
     sink.real("MemHeapUsedM", used)
         .real("MemHeapCommittedM", used)
-        .real("MemHeapMaxM", crate::memory::available_bytes() as f64 / MIB)
+        .real("MemHeapMaxM", heap.max_bytes as f64 / MIB)
+        .real("MemNonHeapUsedM", outside)
+        .real("MemNonHeapCommittedM", outside)
         .real("MemMaxM", crate::memory::available_bytes() as f64 / MIB)
         .counter("GcCount", 0)
         .counter("GcTimeMillis", 0)
@@ -131,6 +173,7 @@ fn max_files() -> u64 {
 struct Times {
     cpu_ticks: u64,
     threads: u64,
+    virtual_bytes: u64,
 }
 
 impl Times {
@@ -144,7 +187,7 @@ fn parse(stat: &str) -> Option<Times> {
     // The name, in parentheses, may have spaces.
     let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split_whitespace().collect();
     let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
-    Some(Times { cpu_ticks: number(11)? + number(12)?, threads: number(17)? })
+    Some(Times { cpu_ticks: number(11)? + number(12)?, threads: number(17)?, virtual_bytes: number(20)? })
 }
 
 #[cfg(test)]
@@ -155,18 +198,32 @@ mod tests {
     #[test]
     fn the_kernels_line_is_read() {
         let line = "77 (a ) b) S 1 77 77 0 -1 4194368 9 0 0 0 25 7 0 0 20 0 9 0 100 1 2 3";
-        assert_eq!(parse(line), Some(Times { cpu_ticks: 32, threads: 9 }));
+        assert_eq!(parse(line), Some(Times { cpu_ticks: 32, threads: 9, virtual_bytes: 1 }));
         assert_eq!(parse(""), None);
         let registry = Registry::new();
-        register(&registry, 1000);
+        let process = OwnProcess::new(1000);
+        process.register(&registry);
         let samples = registry.read(0);
         let number = |name: &str| samples.iter().find(|sample| sample.name == name).expect(name).number;
         assert!(number("openFds") != Number::Long(0) && number("ThreadsRunnable") != Number::Long(0), "{samples:?}");
-        let runtime = OwnProcess::new(1000).runtime();
+        let runtime = process.runtime();
         assert!(runtime.threads > 0 && runtime.processors > 0 && runtime.resident_bytes > 1 << 20, "{runtime:?}");
         assert!(
-            runtime.resident_bytes < runtime.limit_bytes && runtime.free_bytes < runtime.machine_bytes,
+            runtime.resident_bytes < runtime.virtual_bytes && runtime.free_bytes < runtime.machine_bytes,
             "{runtime:?}"
         );
+        assert!(runtime.pid == std::process::id() && !runtime.machine.release.is_empty(), "{runtime:?}");
+        // Without a ledger all of it stands for the heap; with one, what it has accounts of.
+        let heap = runtime.heap;
+        assert!(heap.used_bytes > 1 << 20 && heap.used_bytes < heap.max_bytes && heap.outside_bytes == 0, "{heap:?}");
+        let ledger = Ledger::new(64 << 20);
+        let _held = ledger.charge(base::Holder::Requests, 1000);
+        process.set_ledger(&ledger);
+        let heap = process.runtime().heap;
+        assert_eq!((heap.used_bytes, heap.max_bytes), (1000, 64 << 20));
+        assert!(heap.outside_bytes > 1 << 20, "{heap:?}");
+        let samples = registry.read(0);
+        let max = samples.iter().find(|sample| sample.name == "MemHeapMaxM").expect("it is there").number;
+        assert_eq!(max, Number::Double(64.0));
     }
 }

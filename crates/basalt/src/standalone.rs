@@ -228,9 +228,13 @@ async fn start(
     ports.services.set_master(node.master().handler());
     publish(&znodes, node.cluster_id(), &ports)?;
     ports.show_pages_of(&node);
+    if let Some(tracer) = ports.tracing.tracer() {
+        node.server().trace_by(tracer.clone());
+        node.master().trace_by(tracer);
+    }
     ports.gateways = gateways.listening();
     let connection = Connection::open(Options::in_process(local));
-    let gateways = gateways.run(&connection, config, &means, ports.registry(), &stopping);
+    let gateways = gateways.run(&connection, config, &means, (ports.registry(), &ports.tracing), &stopping);
     let info_thread = ports.info_server.take().map(|server| status_pages_thread(server, wait_for_stop(stopping)));
     let info_thread = info_thread.transpose().context("cannot start a thread for the status pages")?;
     Ok(Serving { node, ports, znodes, coordination, info_thread, gateways, stop })

@@ -70,7 +70,8 @@ impl Pages {
         let ports = ports.map(|(name, port)| Port { name, address: format!("{host}:{port}") }).collect();
         let initialized_ms = self.clock.now_ms().0;
         server.register_metrics(&self.registry);
-        crate::process::register(&self.registry, self.started_ms);
+        self.process.set_ledger(server.ledger());
+        self.process.register(&self.registry);
         master.register_metrics(&self.registry);
         let (started_ms, requests) = (self.started_ms, Arc::downgrade(server));
         self.registry.collect(move |sink, _| {

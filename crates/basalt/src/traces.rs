@@ -36,6 +36,11 @@ impl Tracing {
         }
     }
 
+    /// What traces work that is no call to a port.
+    pub fn tracer(&self) -> Option<Arc<Tracer>> {
+        self.0.as_ref().map(|(_, tracer)| tracer.clone())
+    }
+
     /// Sends what there is.
     pub async fn end(&mut self) {
         if let Some((exporter, _)) = self.0.take() {

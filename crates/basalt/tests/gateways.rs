@@ -7,14 +7,14 @@ use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
 /// A gateway; killed when dropped.
-struct Gateway {
+pub struct Gateway {
     child: Child,
-    address: String,
+    pub address: String,
     pages: String,
 }
 
 impl Gateway {
-    fn start(server: &Server, words: &[&str]) -> Gateway {
+    pub fn start(server: &Server, words: &[&str]) -> Gateway {
         let quorum = format!("hbase.zookeeper.quorum=localhost:{}", server.zk_port);
         let mut child = Command::new(env!("CARGO_BIN_EXE_basalt"))
             .env_remove("HBASE_CONF_DIR")
@@ -37,6 +37,13 @@ impl Gateway {
         BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("a line");
         let address = behind(line.trim(), " is ready on ").unwrap_or_else(|| panic!("{line}"));
         Gateway { child, address, pages }
+    }
+
+    /// SIGTERM, and waits for its end.
+    pub fn terminate(mut self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("the process is there");
+        assert!(self.child.wait().expect("it ends").success());
     }
 
     fn page(&self, path: &str) -> String {

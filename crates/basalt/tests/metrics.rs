@@ -252,6 +252,78 @@ async fn every_core_and_common_metric_of_the_inventory_is_there_or_has_no_source
     assert_eq!(needless, Vec::<String>::new(), "shown, and said to have no source");
 }
 
+/// Whether a JVM's attribute of this type would be written so.
+fn is_of_type(value: &Value, java: &str) -> bool {
+    match java {
+        "int" | "long" => value.is_i64(),
+        "double" => value.is_f64(),
+        "String" | "ObjectName" => value.as_str().is_some_and(|text| !text.is_empty()),
+        "String[]" => value.as_array().is_some_and(|list| list.iter().all(Value::is_string)),
+        "CompositeData" => ["committed", "init", "max", "used"].iter().all(|key| value[key].is_i64()),
+        other => panic!("{other}: nothing is shown of this type"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_jvms_beans_are_there_as_a_jvm_writes_them_or_have_no_source() {
+    let scratch = Scratch::new("metrics-java");
+    let memory = format!("basalt.memory.size={}", 256 << 20);
+    let server = Server::start(&scratch.0, &["hbase.master.info.port=0", "some.password=hidden", &memory]);
+    work(&server).await;
+    let beans = Beans::of(&server);
+    let without = tree("inventory/covered/java_beans_without_source.txt");
+    let mut without: BTreeSet<&str> = without
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(|line| Some(line.split_once(" | ")?.0))
+        .collect();
+    let mut shown = BTreeSet::new();
+    let mut wrong = Vec::new();
+    let golden = tree("golden/metrics/java.tsv");
+    let (mut left_out, mut used) = (BTreeSet::new(), BTreeSet::new());
+    for line in golden.lines().filter(|line| !line.starts_with('#')) {
+        let [bean, attribute, java] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
+        let value = beans.0.iter().find(|ours| ours["name"] == bean).map(|ours| &ours[attribute]);
+        let value = value.filter(|value| !value.is_null());
+        let (own, all) = (format!("{bean}: {attribute}"), format!("{bean}: *"));
+        let is_left_out = without.contains(&*own) || without.contains(&*all);
+        used.extend([own.clone(), all]);
+        match value {
+            Some(_) if is_left_out => wrong.push(format!("{own} is shown, and said to have no source")),
+            Some(value) if !is_of_type(value, java) => wrong.push(format!("{own} is no {java}: {value}")),
+            Some(_) => drop(shown.insert(own)),
+            None if is_left_out => drop(left_out.insert(own)),
+            None => wrong.push(format!("{own} is neither shown nor in java_beans_without_source.txt")),
+        }
+    }
+    without.retain(|row| !used.contains(*row));
+    assert_eq!((wrong, without), (Vec::new(), BTreeSet::new()));
+    assert!(shown.len() > 20 && !left_out.is_empty(), "{shown:?}");
+    // And nothing that a JVM does not have.
+    for bean in beans.0.iter().filter(|bean| bean["name"].as_str().is_some_and(|name| name.starts_with("java."))) {
+        let name = bean["name"].as_str().expect("seen");
+        for attribute in
+            bean.as_object().expect("a bean").keys().filter(|key| !["name", "modelerType"].contains(&&***key))
+        {
+            assert!(shown.contains(&format!("{name}: {attribute}")), "{name} has no {attribute} with a JVM");
+        }
+    }
+    // They say what is so.
+    let of = |bean: &str, attribute: &str| -> Value {
+        let name = format!("java.lang:type={bean}");
+        beans.0.iter().find(|bean| bean["name"] == name.as_str()).expect("it is there")[attribute].clone()
+    };
+    let pid = server.child.id();
+    assert_eq!(of("Runtime", "Pid"), pid);
+    assert!(of("Runtime", "Name").as_str().is_some_and(|name| name.starts_with(&format!("{pid}@"))));
+    let arguments = of("Runtime", "InputArguments").to_string();
+    assert!(arguments.contains("some.password=<redacted>") && !arguments.contains("hidden"), "{arguments}");
+    let heap = of("Memory", "HeapMemoryUsage");
+    let [used, max] = ["used", "max"].map(|key| heap[key].as_i64().expect("a number"));
+    assert!(0 < used && used < max && max == 256 << 20, "the heap's size is the memory budget: {heap}");
+    assert!(of("OperatingSystem", "ProcessCpuTime").as_i64() > Some(0));
+}
+
 /// Words of a text that begin as names of metrics do.
 fn metric_words(text: &str) -> BTreeSet<&str> {
     const RECORDS: [&str; 6] = ["server_", "wal_", "assignment_manager_", "region_server_", "memory_", "master_"];

@@ -18,7 +18,7 @@ pub mod size;
 pub mod sync;
 pub mod tasks;
 
-pub use adder::Adder;
+pub use adder::{Adder, PairAdder};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use effort::{EffortBudget, Interrupted, PausePoint, ReadMode, Unpaced};
 pub use ids::{ReadPoint, SeqId, TimestampMs};

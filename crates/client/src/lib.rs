@@ -46,6 +46,7 @@ mod scanner;
 pub mod settings;
 mod table;
 mod together;
+mod traces;
 
 pub use admin::{Admin, CompactionState, Hbck, Pattern, QuotaOwner, QuotaSettings, RestoreOptions};
 pub use batch::Action;

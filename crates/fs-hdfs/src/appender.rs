@@ -2,7 +2,7 @@
 
 use crate::bridge::Bridge;
 use bytes::{Bytes, BytesMut};
-use fs::{Appender, Error, FilePath, Result};
+use fs::{AppendHints, Appender, Copies, Error, FilePath, Result};
 use hdfs_native::Client;
 use hdfs_native::file::FileWriter;
 use std::io;
@@ -138,6 +138,17 @@ impl Appender for HdfsAppender {
     fn finish(mut self: Box<Self>) -> Result<()> {
         self.sync()?;
         self.close()
+    }
+
+    fn hints(&mut self) -> Option<&mut dyn AppendHints> {
+        Some(self)
+    }
+}
+
+impl AppendHints for HdfsAppender {
+    fn copies(&self) -> Option<Copies> {
+        let (now, wanted) = self.writer.as_ref()?.replicas()?;
+        Some(Copies { now, wanted })
     }
 }
 

@@ -160,6 +160,9 @@ fn a_dead_data_node_holds_up_a_flush_for_seconds_only() {
         longest = longest.max(start.elapsed());
     }
     println!("the longest flush took {} ms", longest.as_millis());
+    let copies = file.copies().expect("HDFS counts them");
+    println!("{} of {} DataNodes write the file now", copies.now, copies.wanted);
+    assert!((1..=copies.wanted).contains(&copies.now), "{copies:?}");
     assert!(longest < Duration::from_secs(20), "{longest:?}");
     file.finish().expect("closed");
     let start = Instant::now();

@@ -137,6 +137,20 @@ pub trait AppendHints: Appender {
     fn behind(&mut self) -> Option<Behind> {
         None
     }
+
+    /// How many copies of what is appended now are made; `None` where nobody counts them, and before the first bytes left. Asks nobody.
+    fn copies(&self) -> Option<Copies> {
+        None
+    }
+}
+
+/// Copies of a file that are kept on several machines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Copies {
+    /// So many are made,
+    pub now: u32,
+    /// of so many that there should be.
+    pub wanted: u32,
 }
 
 /// See [`AppendHints::behind`].
@@ -277,6 +291,11 @@ impl dyn Appender + '_ {
     /// [`AppendHints::behind`].
     pub fn behind(&mut self) -> Option<Behind> {
         self.hints().and_then(|hints| hints.behind())
+    }
+
+    /// [`AppendHints::copies`].
+    pub fn copies(&mut self) -> Option<Copies> {
+        self.hints().and_then(|hints| hints.copies())
     }
 
     /// Does at once what [`AppendHints::behind`] returns.

@@ -3,8 +3,9 @@
 use crate::block::{BlockType, HEADER_LEN, Header, MAX_BLOCK_LEN};
 use crate::codec::Compressor;
 use crate::index::BlockAt;
-use crate::{ChecksumType, Compression, Result, WriterOptions, checksum};
+use crate::{BlockCache, ChecksumType, Compression, Result, WriterOptions, checksum};
 use fs::Appender;
+use std::sync::Arc;
 
 /// What [`fs::AppendHints::append_straight`] wants of the place of bytes in memory.
 const ALIGN_BYTES: usize = 4096;
@@ -31,6 +32,8 @@ pub(crate) struct BlockWriter {
     gathered_from: usize,
     /// How many bytes of them are handed over at a time; 0: each block by itself.
     gather_bytes: usize,
+    /// Is told how long the volume takes ([`WriterOptions::times_go_to`]).
+    times: Option<Arc<BlockCache>>,
 }
 
 impl BlockWriter {
@@ -50,6 +53,7 @@ impl BlockWriter {
             scratch: Vec::new(),
             gathered: Vec::new(),
             gathered_from: 0,
+            times: options.times_go_to.clone(),
         };
         writer.align();
         writer
@@ -144,7 +148,7 @@ impl BlockWriter {
     /// Hands over what was gathered, if it is enough.
     fn hand_over(&mut self) -> Result<()> {
         if self.gather_bytes == 0 {
-            self.out.append(&self.gathered)?;
+            timed(self.times.as_deref(), || self.out.append(&self.gathered))?;
             self.gathered.clear();
         } else if self.gathered.len() - self.gathered_from >= self.gather_bytes {
             self.append_straight()?;
@@ -156,7 +160,8 @@ impl BlockWriter {
         if !self.gathered.as_ptr().wrapping_add(self.gathered_from).addr().is_multiple_of(ALIGN_BYTES) {
             self.align();
         }
-        let count = self.out.append_straight(&self.gathered[self.gathered_from..])?;
+        let blocks = &self.gathered[self.gathered_from..];
+        let count = timed(self.times.as_deref(), || self.out.append_straight(blocks))?;
         self.gathered.copy_within(self.gathered_from + count.., self.gathered_from);
         self.gathered.truncate(self.gathered.len() - count);
         Ok(())
@@ -179,13 +184,80 @@ impl BlockWriter {
     pub fn close(mut self, trailer: &[u8]) -> Result<u64> {
         if self.gather_bytes > 0 {
             self.append_straight()?;
-            self.out.append(&self.gathered[self.gathered_from..])?;
+            timed(self.times.as_deref(), || self.out.append(&self.gathered[self.gathered_from..]))?;
         }
-        self.out.append(trailer)?;
+        timed(self.times.as_deref(), || self.out.append(trailer))?;
         let len_bytes = self.offset + trailer.len() as u64;
         // The index and the trailer say where blocks are; a file of another length is not what they tell of.
         assert_eq!(self.out.position(), len_bytes, "the file is as long as its blocks and its trailer");
         self.out.finish()?;
         Ok(len_bytes)
+    }
+}
+
+/// Does it, and notes how long that took where somebody has a clock. Cost: two looks at the clock for each time that blocks are handed over,
+/// which is tens of KiB or more.
+fn timed<T>(times: Option<&BlockCache>, write: impl FnOnce() -> fs::Result<T>) -> fs::Result<T> {
+    let Some((cache, clock)) = times.and_then(|cache| Some((cache, cache.clock()?))) else { return write() };
+    let begun_us = clock.monotonic_us();
+    let written = write()?;
+    cache.file_reads().wrote(clock.monotonic_us().saturating_sub(begun_us));
+    Ok(written)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::ManualClock;
+
+    /// Takes 2 ms for every append, and 5 s to make the file durable.
+    struct Slow {
+        clock: Arc<ManualClock>,
+        bytes: u64,
+    }
+
+    impl Appender for Slow {
+        fn append(&mut self, bytes: &[u8]) -> fs::Result<()> {
+            self.clock.advance_ms(2);
+            self.bytes += bytes.len() as u64;
+            Ok(())
+        }
+
+        fn flush(&mut self) -> fs::Result<()> {
+            Ok(())
+        }
+
+        fn sync(&mut self) -> fs::Result<()> {
+            self.clock.advance_ms(5000);
+            Ok(())
+        }
+
+        fn position(&self) -> u64 {
+            self.bytes
+        }
+    }
+
+    #[test]
+    fn writes_of_files_are_timed_and_their_sync_is_not_among_them() {
+        let (cache, clock) = (BlockCache::new(1 << 20), Arc::new(ManualClock::new(0)));
+        let write = |times_go_to| {
+            let options = WriterOptions { times_go_to, ..WriterOptions::default() };
+            let mut writer = BlockWriter::new(Box::new(Slow { clock: clock.clone(), bytes: 0 }), &options);
+            for _ in 0..3 {
+                writer.write(BlockType::Data, &[7; 1000]).expect("written");
+            }
+            writer.close(b"trailer").expect("written");
+        };
+        let times = cache.file_reads().write_times();
+        write(Some(cache.clone()));
+        assert_eq!(times.count(), 0, "nobody has a clock");
+        cache.time_reads_by(clock.clone());
+        write(None);
+        assert_eq!(times.count(), 0, "nobody's");
+        write(Some(cache.clone()));
+        let spread = times.spread(base::Clock::now_ms(&*clock).0);
+        assert_eq!(times.count(), 4, "three blocks and a trailer");
+        // The buckets are fine to a few per cent.
+        assert!((1900..=2100).contains(&spread.min()) && (1900..=2100).contains(&spread.max()), "{spread:?}");
     }
 }

@@ -72,6 +72,8 @@ pub struct WriterOptions {
     pub cache_index_on_write: Option<Arc<BlockCache>>,
     /// As `cache_index_on_write`, for the chunks of Bloom filters.
     pub cache_blooms_on_write: Option<Arc<BlockCache>>,
+    /// Whose figures say how long writing took ([`crate::FileReads::write_times`]), whatever becomes of blocks; none: nobody's.
+    pub times_go_to: Option<Arc<BlockCache>>,
     /// Version of the format (`hfile.format.version`).
     pub format_version: u32,
     /// Write the file past the operating system's memory ([`fs::VolumeHints::create_past_cache`]).
@@ -143,6 +145,7 @@ impl Default for WriterOptions {
             cache_on_write: CacheOnWrite::Nothing,
             cache_index_on_write: None,
             cache_blooms_on_write: None,
+            times_go_to: None,
             format_version: FORMAT_VERSION.default,
             past_cache: false,
             placement: fs::Placement::default(),

@@ -68,7 +68,16 @@ impl ServerLink {
     ) -> Result<(M, CellBlock), CallError> {
         let info = method.info();
         let client = self.client(info.service).await?;
-        let failed = match tokio::time::timeout(timeout, client.call(info, request, None)).await {
+        let mut span = trace::current().and_then(|_| {
+            trace::begin_call(info.service.name(), info.name, &format!("{}:{}", self.server.host, self.server.port))
+        });
+        let place = span.as_ref().map(|span| span.place().clone());
+        let call = trace::within(place, tokio::time::timeout(timeout, client.call(info, request, None)));
+        let answer = call.await;
+        if let (Some(span), Ok(Err(error))) = (&mut span, &answer) {
+            span.fail(error.class().unwrap_or("java.io.IOException"), &error.to_string());
+        }
+        let failed = match answer {
             Ok(Ok(reply)) => match reply.decode() {
                 Ok(message) => return Ok((message, reply.cells)),
                 Err(error) => CallError::Unanswered(error.to_string()),

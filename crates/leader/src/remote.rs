@@ -489,6 +489,25 @@ impl RegionHost for RemoteHost {
         })
     }
 
+    fn slow_calls(&self, most: u32) -> BoxFuture<'_, Result<Vec<pb::SlowLogPayload>, HostError>> {
+        use pb::slow_log_payload::Type;
+        use pb::slow_log_response_request::LogType;
+        Box::pin(async move {
+            let request = |log: LogType| pb::SlowLogResponseRequest {
+                limit: Some(most),
+                log_type: Some(log as i32),
+                ..Default::default()
+            };
+            let slow: pb::SlowLogResponses =
+                self.ask(Method::AdminGetSlowLogResponses, &request(LogType::SlowLog)).await?;
+            let large: pb::SlowLogResponses =
+                self.ask(Method::AdminGetLargeLogResponses, &request(LogType::LargeLog)).await?;
+            // Those that are both came with the first.
+            let large = large.slow_log_payloads.into_iter().filter(|payload| payload.r#type() != Type::All);
+            Ok(slow.slow_log_payloads.into_iter().chain(large).collect())
+        })
+    }
+
     fn scan(&self, encoded_name: &str, scan: Scan) -> BoxFuture<'_, Result<CellBuffer, HostError>> {
         let region = self.specifier(encoded_name);
         Box::pin(async move {

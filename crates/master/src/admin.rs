@@ -12,7 +12,7 @@ use crate::procedure::ddl::{create, delete, disable, enable, file_tracker, modif
 use crate::procedure::region::{flush, merge, split, truncate as truncate_region};
 use crate::procedure::server::crash;
 use crate::procedure::{Caller, Outcome, namespace, snapshot};
-use crate::{groups, healing, quotas, snapshots};
+use crate::{HostError, groups, healing, quotas, snapshots};
 use bytes::Bytes;
 use model::{FamilyDescriptor, RegionInfo, ServerName, TableDescriptor, TableName};
 use proto::pb;
@@ -285,6 +285,29 @@ impl Master {
     /// What the volume or hbase:meta say; what was mended stays mended.
     pub async fn fix_meta(self: &Arc<Self>) -> Result<()> {
         consistency::fix(self).await
+    }
+
+    /// The newest slow calls that each region server keeps, so many at most, or why it does not say; one that takes longer than `patience` does not
+    /// hold up what others say.
+    pub async fn slow_calls(
+        &self,
+        most: u32,
+        patience: std::time::Duration,
+    ) -> Vec<(ServerName, std::result::Result<Vec<pb::SlowLogPayload>, HostError>)> {
+        let mut asked = tokio::task::JoinSet::new();
+        for host in self.servers.all() {
+            asked.spawn(async move {
+                let answer = tokio::time::timeout(patience, host.slow_calls(most)).await;
+                let late = |_| Err(HostError::Unreachable(format!("no answer within {} ms", patience.as_millis())));
+                (host.server_name(), answer.unwrap_or_else(late))
+            });
+        }
+        let mut answers: Vec<_> = Vec::new();
+        while let Some(answer) = asked.join_next().await {
+            answers.extend(answer.ok());
+        }
+        answers.sort_by(|(a, _), (b, _)| a.cmp(b));
+        answers
     }
 
     /// What the catalog janitor found last; `None` before its first run.

@@ -285,7 +285,7 @@ impl Assignment {
     {
         let mut running = JoinSet::new();
         for info in regions {
-            running.spawn(work(Arc::clone(self), info));
+            running.spawn(trace::within(trace::current(), work(Arc::clone(self), info)));
         }
         let mut outcome = Ok(());
         while let Some(done) = running.join_next().await {

@@ -30,6 +30,8 @@ pub struct CatalogReport {
     pub holes: Vec<Hole>,
     /// Pairs of regions that have rows in common, in the order of tables and rows.
     pub overlaps: Vec<(RegionInfo, RegionInfo)>,
+    /// Rows of hbase:meta that tell of no region: their `info:regioninfo` is missing or cannot be read. Printable.
+    pub empty_region_infos: Vec<String>,
 }
 
 /// Whether two regions of a table have rows in common.

@@ -66,6 +66,11 @@ pub trait RegionHost: Send + Sync + 'static {
     fn mutate(&self, encoded_name: &str, mutations: Vec<Mutation>) -> BoxFuture<'_, Result<(), HostError>>;
     /// Reads such a region.
     fn scan(&self, encoded_name: &str, scan: Scan) -> BoxFuture<'_, Result<CellBuffer, HostError>>;
+    /// The newest slow calls, and then calls with large answers, that the server keeps: so many of each at most.
+    fn slow_calls(&self, most: u32) -> BoxFuture<'_, Result<Vec<pb::SlowLogPayload>, HostError>> {
+        let _ = most;
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
     /// What hbase:quota says now, which is what its calls are limited by from now on.
     fn refresh_quotas(&self, _refresh: quota::Refresh) {}
     /// How tables stand to their quotas of space, which it holds them to from now on.

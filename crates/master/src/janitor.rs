@@ -8,6 +8,7 @@ use crate::master::Master;
 use crate::procedure::region_locks;
 use crate::{Result, consistency, meta};
 use model::RegionInfo;
+use model::region_info::META_ENCODED_NAME;
 use std::sync::Arc;
 
 /// Cleans what can be cleaned; answers the number of regions taken away.
@@ -16,7 +17,9 @@ use std::sync::Arc;
 /// What the volume or hbase:meta say; what was cleaned stays cleaned.
 pub(crate) async fn run(master: &Arc<Master>) -> Result<u32> {
     let _one_at_a_time = master.janitor.lock().await;
-    *master.catalog_report.lock() = Some(Arc::new(consistency::check(&master.cluster.read())));
+    let empty_region_infos = empty_region_infos(master).await?;
+    let report = consistency::CatalogReport { empty_region_infos, ..consistency::check(&master.cluster.read()) };
+    *master.catalog_report.lock() = Some(Arc::new(report));
     let (parents, children): (Vec<RegionNode>, Vec<RegionNode>) = {
         let cluster = master.cluster.read();
         let of = |wanted: fn(&&RegionNode) -> bool| cluster.regions().filter(wanted).cloned().collect();
@@ -31,6 +34,18 @@ pub(crate) async fn run(master: &Arc<Master>) -> Result<u32> {
         cleaned += u32::from(clean_split_parent(master, &parent).await?);
     }
     Ok(cleaned)
+}
+
+/// Rows of hbase:meta that tell of no region. The server that has it looks at all of its rows, and answers with these alone. Follows:
+/// `ReportMakingVisitor#metaTableConsistencyCheck`.
+async fn empty_region_infos(master: &Master) -> Result<Vec<String>> {
+    let host = master.servers.meta_host()?;
+    let cells = host.scan(META_ENCODED_NAME, meta::empty_region_info_scan()).await?;
+    let rows = meta::parse_meta(&cells).strange_rows;
+    for row in &rows {
+        tracing::warn!(row, "a row of hbase:meta tells of no region: its info:regioninfo is missing or cannot be read");
+    }
+    Ok(rows)
 }
 
 /// Whether one of `regions` has a file that refers to `parent`. A daughter that was split in its turn and cleaned

@@ -63,6 +63,7 @@ pub struct MasterEnv {
 
 /// The master: its parts, each of which does one thing. What clients ask for is in `admin.rs`.
 pub struct Master {
+    pub(crate) tracer: Arc<trace::TracerCell>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) files: Files,
     pub(crate) lifetime: Arc<Lifetime>,
@@ -133,6 +134,11 @@ impl Master {
     /// A root directory that cannot be used.
     pub async fn prepare(env: MasterEnv) -> std::result::Result<(Arc<Master>, Starting), StartError> {
         start::prepare(env).await
+    }
+
+    /// From now on procedures are traced by `tracer`, too. Only the first counts.
+    pub fn trace_by(&self, tracer: Arc<trace::Tracer>) {
+        self.tracer.set(tracer);
     }
 
     /// The settings of now.

@@ -16,9 +16,11 @@ use base::{SeqId, TimestampMs};
 use bytes::Bytes;
 use cell::{CellBlock, CellBuffer, CellRef, CellSpec, CellType};
 use convert::{from_proto, to_proto};
+use filter::{Comparator, CompareOp, Filter, SingleColumnValue};
 use model::{Mutation, MutationKind, RegionInfo, Scan, ServerName, TableName};
 use proto::{Message, magic, pb};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 const INFO: &[u8] = b"info";
 const TABLE: &[u8] = b"table";
@@ -202,6 +204,20 @@ pub fn delete_namespace(name: &str, stamp: TimestampMs) -> Mutation {
 /// Everything, newest versions.
 pub fn whole_scan() -> Scan {
     Scan { cache_blocks: true, ..Scan::default() }
+}
+
+/// Those rows of regions whose `info:regioninfo` is missing or is no message.
+pub fn empty_region_info_scan() -> Scan {
+    let is_no_message = SingleColumnValue {
+        family: Some(Bytes::from_static(INFO)),
+        qualifier: Some(Bytes::from_static(REGION_INFO)),
+        op: CompareOp::NotEqual,
+        comparator: Comparator::BinaryPrefix { value: Bytes::from_static(magic::MAGIC) },
+        filter_if_missing: false,
+        latest_version_only: true,
+    };
+    let filter = Some(Arc::new(Filter::SingleColumnValue(is_no_message)));
+    Scan { columns: [(Bytes::from_static(INFO), Vec::new())].into(), filter, ..whole_scan() }
 }
 
 /// A region's row, read back.

@@ -103,7 +103,9 @@ fn space_quotas(sink: &mut Sink, master: &Master) {
 /// What the catalog janitor and the hbck chore found when they last ran.
 fn reports(sink: &mut Sink, master: &Master) {
     if let Some(report) = &*master.catalog_report.lock() {
-        sink.gauge("holes", report.holes.len() as u64).gauge("overlaps", report.overlaps.len() as u64);
+        sink.gauge("holes", report.holes.len() as u64)
+            .gauge("overlaps", report.overlaps.len() as u64)
+            .gauge("emptyRegionInfoRegions", report.empty_region_infos.len() as u64);
     }
     if let Some(report) = master.hbck.last_report() {
         sink.gauge("orphanRegionsOnRS", report.orphan_regions_on_servers.len() as u64)

@@ -188,7 +188,9 @@ fn assemble(
     };
     let locks = Arc::<Locks>::default();
     let client_locks = ClientLocks::new(Arc::clone(&locks), Arc::clone(&lifetime));
+    let tracer = Arc::<trace::TracerCell>::default();
     let parts = Parts {
+        tracer: Arc::clone(&tracer),
         store,
         files: files.clone(),
         lifetime: Arc::clone(&lifetime),
@@ -200,6 +202,7 @@ fn assemble(
     let (procedures, unfinished) = Procedures::new(parts, records);
     let peers = Peers::new(peers, files.clone(), Arc::clone(&env.observer));
     let master = Master {
+        tracer,
         files,
         lifetime,
         servers,

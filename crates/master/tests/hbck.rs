@@ -175,6 +175,14 @@ async fn hbck_fills_holes_and_merges_overlaps_that_the_janitor_found() {
     assert!([&covering, &regions[1], &regions[3]].into_iter().all(merged));
     c.life.master.run_catalog_janitor().await.expect("it runs");
     assert_eq!(*c.life.master.catalog_report().expect("it has run"), Default::default());
+    // A row that tells of no region is found, and left alone.
+    let lost = covering.replica(1);
+    let row = basalt_master::meta::put_region(&lost, RegionState::Closed, base::TimestampMs(1));
+    c.life.catalog.lock().get_mut("1588230740").expect("hbase:meta").apply(&[row]);
+    c.life.master.run_catalog_janitor().await.expect("it runs");
+    let report = c.life.master.catalog_report().expect("it has run");
+    assert_eq!(report.empty_region_infos, [cell::print::to_string_binary(covering.name())]);
+    c.life.catalog.lock().get_mut("1588230740").expect("hbase:meta").lose_row(covering.name());
     // A directory that hbase:meta lost stays, as an orphan.
     for info in lost {
         rootdir::archive_region_dir(&c.life.memory, &rootdir::region_dir(info)).expect("memory");

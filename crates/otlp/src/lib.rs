@@ -149,6 +149,7 @@ fn span_data(span: EndedSpan, instrumentation_scope: InstrumentationScope) -> Sp
         span_kind: match span.kind {
             trace::SpanKind::Server => SpanKind::Server,
             trace::SpanKind::Internal => SpanKind::Internal,
+            trace::SpanKind::Client => SpanKind::Client,
         },
         name: span.name,
         start_time: time(span.begun_at_us),

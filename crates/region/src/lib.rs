@@ -51,6 +51,7 @@ mod region;
 mod replay;
 mod replica;
 pub mod row_lock;
+mod row_reads;
 mod scan;
 mod sequencer;
 pub mod settings;

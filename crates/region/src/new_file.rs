@@ -632,6 +632,7 @@ impl<'r> FileWriter<'r> {
             cache_on_write,
             cache_index_on_write: switches.index_on_write.then(cache),
             cache_blooms_on_write: switches.blooms_on_write.then(cache),
+            times_go_to: Some(cache()),
             dictionary: store.dictionary.clone(),
             past_cache: new.past_cache,
             placement: store.placement(new.kind),

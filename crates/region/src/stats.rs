@@ -64,6 +64,10 @@ pub struct StoreStats {
     pub memstore_bytes: u64,
     /// No edit of the family up to this id is needed from a log.
     pub flushed_seq_id: u64,
+    /// Rows that were read of the family, all of whose cells came from memory,
+    pub memory_row_reads: u64,
+    /// and others. Those that open scanners have just read are not in it yet.
+    pub mixed_row_reads: u64,
 }
 
 /// A store file's numbers.
@@ -307,9 +311,12 @@ pub(crate) fn of_region(core: &RegionCore) -> RegionStats {
     let mut oldest_major = i64::MAX;
     for (store, flushed_seq_id) in core.stores.iter().zip(flushed.stores) {
         let view = store.view();
+        let (memory_row_reads, mixed_row_reads) = store.row_reads.sums();
         let mut own = StoreStats {
             family: store.name.to_vec(),
             files: view.files.len(),
+            memory_row_reads,
+            mixed_row_reads,
             memstore_bytes: view.memory.sizes().heap_bytes as u64,
             flushed_seq_id,
             ..StoreStats::default()

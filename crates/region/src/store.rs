@@ -9,6 +9,7 @@ use crate::RegionSettings;
 use crate::compact::Retired;
 use crate::error::{RegionError, Result};
 use crate::mob::MobStore;
+use crate::row_reads::RowReads;
 use crate::scan::matcher::FamilyRules;
 use crate::settings::CacheSwitches;
 use crate::store_file::{Opening, StoreFile, dead_names};
@@ -88,6 +89,8 @@ pub(crate) struct Store {
     /// Of the outstanding memstore snapshot: its newest possible sequence id; 0 when there is none.
     pub snapshot_seq_id: AtomicU64,
     pub last_major_compaction_ms: AtomicI64,
+    /// Where cells that were read came from.
+    pub row_reads: Arc<RowReads>,
 }
 
 impl std::fmt::Debug for Store {
@@ -205,6 +208,7 @@ impl Store {
             work: Mutex::new(FileWork::default()),
             snapshot_seq_id: AtomicU64::new(0),
             last_major_compaction_ms: AtomicI64::new(0),
+            row_reads: Arc::default(),
         };
         store.change(|_| ());
         store

@@ -5,7 +5,7 @@ use basalt_region::Region;
 use base::Rng;
 use bytes::Bytes;
 use cell::CellType;
-use model::{Get, TimeRange};
+use model::{Get, Scan, TimeRange};
 use std::sync::Arc;
 
 const COLUMNS: [&str; 6] = ["", "a", "b", "c", "d", "e"];
@@ -73,4 +73,66 @@ fn a_get_finds_the_same_whichever_way_it_goes() {
         }
     }
     assert!(found > 10_000, "{found} cells");
+}
+
+/// HBase: `HStore#updateMetricsStore`. A row counts once for a family, whichever way it is read, and not at all where nothing is found.
+#[test]
+fn reads_are_counted_by_where_their_cells_come_from() {
+    let server = Server::new(10_000);
+    let region = server.table([family("f")]);
+    for row in ["a", "b", "c", "d"] {
+        write(&region, &[put(row, "f", "q", 1000, "x")]);
+    }
+    flush(&region);
+    for row in ["b", "m", "n"] {
+        write(&region, &[put(row, "f", "r", 1000, "x")]);
+    }
+    let counted = || {
+        let stats = region.stats();
+        (stats.stores[0].memory_row_reads, stats.stores[0].mixed_row_reads)
+    };
+    let mut expected = (0, 0);
+    for read_uncommitted in [false, true] {
+        for (row, memory, mixed) in [("a", 0, 1), ("b", 0, 1), ("m", 1, 0), ("nobody", 0, 0)] {
+            let get = Get { read_uncommitted, ..Get::new(row) };
+            crate::common::get(&region, &get, 0);
+            expected = (expected.0 + memory, expected.1 + mixed);
+            assert_eq!(counted(), expected, "{row}, the general way: {read_uncommitted}");
+        }
+    }
+    // Rows that are walked over, and others, in either direction, whole and in pieces.
+    for (scan, rows) in [
+        (Scan::default(), (2, 4)),
+        (Scan { reversed: true, ..Scan::default() }, (2, 4)),
+        (Scan { stop_row: "b".into(), ..Scan::default() }, (0, 1)),
+        (Scan { batch: Some(1), ..Scan::default() }, (2, 4)),
+        (Scan { start_row: "m".into(), include_start_row: true, ..Scan::default() }, (2, 0)),
+    ] {
+        crate::common::scan(&region, &scan, 0);
+        expected = (expected.0 + rows.0, expected.1 + rows.1);
+        assert_eq!(counted(), expected, "{scan:?}");
+    }
+    // What is tried and given up does not count: after the first row the scan may look at no file, and there is none in the cache.
+    let mut scanner = region.scanner(&Scan::default()).expect("open");
+    let mut out = cell::CellBuffer::new();
+    let mut more = true;
+    while more {
+        let mut next = |scanner: &mut basalt_region::RegionScanner| {
+            out = cell::CellBuffer::new();
+            scanner.next(&mut basalt_region::Limits::default(), &mut out)
+        };
+        scanner.try_from_memory();
+        more = match next(&mut scanner) {
+            Err(basalt_region::RegionError::WouldBlock) => {
+                scanner.begin_again().expect("it goes on");
+                next(&mut scanner).expect("read").more
+            }
+            read => read.expect("read").more,
+        };
+    }
+    drop(scanner);
+    assert_eq!(counted(), (expected.0 + 2, expected.1 + 4));
+    // A compaction is no reader.
+    major_compact(&region);
+    assert_eq!(counted(), (expected.0 + 2, expected.1 + 4));
 }

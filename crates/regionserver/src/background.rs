@@ -4,7 +4,7 @@ use crate::idle_scanners;
 use crate::maintenance::CompactionRequest;
 use crate::operations::Compacted;
 use crate::server::RegionServer;
-use crate::{settings, slow_log};
+use crate::{settings, slow_log, traces};
 use base::{Config, Holder, LogThrottle};
 use parking_lot::Mutex;
 use region::{CompactionKind, FlushRequest, Region, Throttle};
@@ -280,7 +280,9 @@ fn compact_family(server: &Arc<RegionServer>, region: &Arc<Region>, family: &[u8
         let store = format!("{}/{}", region.info().encoded_name(), String::from_utf8_lossy(family));
         let description = format!("Compacting {store} in {}", region.info().name_string());
         let task = server.tasks.begin(description, format!("Compacting store {store}"));
-        match region.compact(job, &Pace::new(server)).map_err(|error| server.escalate_fatal(error)) {
+        let compact = || region.compact(job, &Pace::new(server));
+        let compacted = traces::on_region(server, "Region.compact", region.info(), compact);
+        match compacted.map_err(|error| server.escalate_fatal(error)) {
             Ok(outcome) if outcome.completed => {
                 server.operations.compacted(&Compacted {
                     is_major,
@@ -564,9 +566,12 @@ fn retry_stalled_logs(server: &Arc<RegionServer>, watch: &mut LogWatch) {
 fn maintain_log(server: &Arc<RegionServer>, log: &wal::Log, due: bool, watch: &LogWatch) {
     // Entries that nobody waits for.
     log.write_pending();
+    if let Some(told) = log.take_copies_told() {
+        tracing::warn!("{told}");
+    }
     if (log.wants_roll() || due)
         && !log.is_stalled()
-        && let Err(error) = log.roll()
+        && let Err(error) = traces::roll(server, log)
     {
         if log.failure().is_some() {
             server.fail(format!("the log cannot be rolled: {error}"));

@@ -29,6 +29,11 @@ pub(crate) async fn off_worker<T: Send + 'static>(work: impl FnOnce() -> T + Sen
     if Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread {
         return Ok(work());
     }
+    let place = trace::current();
+    let work = move || {
+        let _traced = trace::enter_at(place);
+        work()
+    };
     tokio::task::spawn_blocking(work).await
 }
 

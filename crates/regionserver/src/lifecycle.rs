@@ -2,6 +2,7 @@
 
 use crate::online::Transition;
 use crate::server::{RegionServer, ServerError};
+use crate::traces;
 use model::{RegionInfo, TableDescriptor};
 use parking_lot::Mutex;
 use region::{CloseMode, OpenRegion, Region};
@@ -66,6 +67,10 @@ impl RegionServer {
         if self.stop.is_set() {
             return Err(ServerError::Stopping(self.name.clone()));
         }
+        traces::on_region(self, "AssignRegionHandler", info, || self.open_now(info, table))
+    }
+
+    fn open_now(&self, info: &RegionInfo, table: Arc<TableDescriptor>) -> Result<OpenedRegion, ServerError> {
         let transition = self.begin_transition(info)?;
         let env = if info.table.is_meta() { self.meta_env.clone() } else { self.env.clone() };
         let request = OpenRegion { info: info.clone(), table, env };
@@ -107,8 +112,10 @@ impl RegionServer {
             self.waiting.forget(encoded_name);
             return Ok(());
         };
-        let _transition = self.begin_transition(region.info())?;
-        self.close_and_forget(&region, CloseMode::Flush)
+        traces::on_region(self, "UnassignRegionHandler", region.info(), || {
+            let _transition = self.begin_transition(region.info())?;
+            self.close_and_forget(&region, CloseMode::Flush)
+        })
     }
 
     pub(crate) fn close_and_forget(&self, region: &Arc<Region>, mode: CloseMode) -> Result<(), ServerError> {

@@ -2,6 +2,7 @@
 
 use crate::idle_scanners;
 use crate::server::{RegionServer, ServerError};
+use crate::traces;
 use bytes::Bytes;
 use cell::CellBuffer;
 use model::{Durability, Mutation, RegionInfo, Scan, TableDescriptor};
@@ -36,7 +37,8 @@ impl RegionServer {
     pub(crate) fn flush(&self, region: &Region, request: &FlushRequest) -> Result<FlushOutcome, RegionError> {
         let (begun_us, held_bytes) = (self.env.clock.monotonic_us(), region.stats().memstore_data_bytes);
         let task = self.tasks.begin(format!("Flushing {}", region.info().name_string()), "Flushing stores");
-        let outcome = region.flush(request).map_err(|error| self.escalate_fatal(error));
+        let outcome = traces::on_region(self, "Region.flush", region.info(), || region.flush(request));
+        let outcome = outcome.map_err(|error| self.escalate_fatal(error));
         match &outcome {
             Ok(outcome) => task.complete(format!("Flush successful {}", flush_result(outcome))),
             Err(error) => task.abort(format!("Flush failed: {error}")),

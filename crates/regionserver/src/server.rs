@@ -129,6 +129,8 @@ impl RequestCounts {
 
 /// A region server.
 pub struct RegionServer {
+    /// Traces what nobody calls for.
+    pub(crate) tracer: trace::TracerCell,
     pub(crate) name: ServerName,
     pub(crate) env: Arc<RegionEnv>,
     pub(crate) meta_env: Arc<RegionEnv>,
@@ -238,6 +240,7 @@ impl RegionServer {
             on_stop_request,
             fatal: AtomicBool::new(false),
             threads: Mutex::new(Vec::new()),
+            tracer: trace::TracerCell::default(),
             name,
             env,
             meta_env,
@@ -248,6 +251,11 @@ impl RegionServer {
             *server.threads.lock() = crate::background::spawn(&server, &config);
         }
         server
+    }
+
+    /// From now on flushes, compactions, rolls of the log and orders of a master are traced by `tracer`, too. Only the first counts.
+    pub fn trace_by(&self, tracer: Arc<trace::Tracer>) {
+        self.tracer.set(tracer);
     }
 
     /// Has block cache and spare memory keep to what the ledger grants now.

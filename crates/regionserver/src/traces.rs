@@ -3,8 +3,13 @@
 //!
 //! A write's span ends when the write is in the memstore and its entry in the log's buffer: the wait for the log is a span beside it and not
 //! within it as in HBase, for no thread waits there.
+//!
+//! Besides, what the server does by itself or for a master: `AssignRegionHandler`, `UnassignRegionHandler` and `RSProcedureHandler` as HBase's
+//! (`EventHandler#run`), `WAL.rollWriter`; and two that HBase has no spans for, `Region.flush` and `Region.compact`.
 
+use crate::server::RegionServer;
 use hfile::{BlockFrom, BlockLook, LooksRecording};
+use model::RegionInfo;
 use region::{Region, RegionError};
 use trace::{Entered, Event, Span, Value};
 
@@ -56,6 +61,42 @@ pub(crate) fn in_region<T>(
         span.end(&result);
     }
     result
+}
+
+/// Work of the server's own: a part of what this thread does if that is traced, else a trace by itself, if it is sampled.
+pub(crate) fn begin_own(server: &RegionServer, name: &'static str) -> Option<Span> {
+    trace::begin(name).or_else(|| server.tracer.begin(|| name.into()))
+}
+
+/// Does `work` of the server's own on a region within such a span.
+pub(crate) fn on_region<T, E: std::fmt::Display>(
+    server: &RegionServer,
+    name: &'static str,
+    region: &RegionInfo,
+    work: impl FnOnce() -> Result<T, E>,
+) -> Result<T, E> {
+    let Some(mut span) = begin_own(server, name) else { return work() };
+    span.set("db.hbase.regions", Value::Texts(vec![region.name_string()]));
+    within(span, work)
+}
+
+/// Does `work` within `span`, which ends with it.
+pub(crate) fn within<T, E: std::fmt::Display>(mut span: Span, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+    let result = {
+        let _entered = span.enter();
+        work()
+    };
+    if let Err(error) = &result {
+        span.fail("java.io.IOException", &error.to_string());
+    }
+    result
+}
+
+/// Rolls a log within a span. Follows: `AbstractFSWAL#rollWriter`.
+pub(crate) fn roll(server: &RegionServer, log: &wal::Log) -> wal::Result<Option<wal::Rolled>> {
+    let Some(mut span) = begin_own(server, "WAL.rollWriter") else { return log.roll() };
+    span.set("db.hbase.wal.impl", WAL_IMPL);
+    within(span, || log.roll())
 }
 
 /// The wait for the log on behalf of what this thread does, if that is traced; it ends when it is dropped.

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::Duration;
 use tokio::sync::Semaphore;
+use trace::{Span, SpanKind, TraceParent, Tracer, TracerCell};
 
 /// Bytes that a request holds besides its body: so many requests at a time are bounded, too.
 const REQUEST_BYTES: u64 = 4 << 10;
@@ -38,6 +39,7 @@ pub struct Gateway {
     csrf: Option<CsrfGuard>,
     compresses: bool,
     pub(crate) metrics: Arc<Metrics>,
+    tracer: TracerCell,
 }
 
 impl Gateway {
@@ -57,6 +59,7 @@ impl Gateway {
             csrf: CsrfGuard::from_config(config),
             compresses: settings::compresses(config),
             metrics: Arc::default(),
+            tracer: TracerCell::default(),
         }
     }
 
@@ -65,8 +68,27 @@ impl Gateway {
         &self.metrics
     }
 
-    /// Answers one request.
+    /// From now on requests are traced by `tracer`. Only the first counts.
+    pub fn trace_by(&self, tracer: Arc<Tracer>) {
+        self.tracer.set(tracer);
+    }
+
+    /// Answers one request, within a span if it is traced: named as OpenTelemetry's agent for Java names those of HBase's gateway, a part of what the
+    /// client says in `traceparent`.
     pub(crate) async fn answer(&self, request: hyper::Request<Incoming>) -> Reply {
+        let Some(mut span) = self.tracer.get().and_then(|tracer| span_of(tracer, &request)) else {
+            return self.answer_untold(request).await;
+        };
+        // Boxed, so that a request of which nobody is to hear is no larger.
+        let reply = trace::within(Some(span.place().clone()), Box::pin(self.answer_untold(request))).await;
+        span.set("http.response.status_code", u64::from(reply.status.as_u16()));
+        if reply.status.is_server_error() {
+            span.fail(reply.status.as_str(), reply.status.canonical_reason().unwrap_or_default());
+        }
+        reply
+    }
+
+    async fn answer_untold(&self, request: hyper::Request<Incoming>) -> Reply {
         self.metrics.requested();
         if let Some(Err(refused)) = self.csrf.as_ref().map(|csrf| csrf.check(request.method(), request.headers())) {
             return refused;
@@ -152,4 +174,18 @@ impl Gateway {
 /// The name in a path.
 pub(crate) fn table_name(name: &str) -> Result<TableName, Reply> {
     TableName::parse(name).map_err(|error| Reply::bad_request(&error.to_string()))
+}
+
+/// Where the servlet of HBase's gateway is mounted.
+const ROUTE: &str = "/*";
+
+fn span_of(tracer: &Arc<Tracer>, request: &hyper::Request<Incoming>) -> Option<Span> {
+    let parent =
+        request.headers().get(TraceParent::HEADER).and_then(|parent| TraceParent::parse(parent.to_str().ok()?));
+    let method = request.method().as_str();
+    let mut span = tracer.begin(parent, SpanKind::Server, || format!("{method} {ROUTE}").into())?;
+    span.set("http.request.method", method.to_owned());
+    span.set("http.route", ROUTE);
+    span.set("url.path", request.uri().path().to_owned());
+    Some(span)
 }

@@ -1,6 +1,6 @@
 //! The client end of one connection, as small as tests and tools need it: no retries, no pool.
 //!
-//! Calls may be made from many tasks at once; replies are matched by their ids. A call that is dropped leaves its
+//! A call is a part of the trace of what its thread does when it is first polled ([`trace::within`]). Calls may be made from many tasks at once; replies are matched by their ids. A call that is dropped leaves its
 //! reply to be thrown away.
 
 use std::collections::BTreeMap;
@@ -17,6 +17,7 @@ use proto::{Message, pb};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
+use trace::TraceParent;
 
 use crate::frame::{Front, put_frame, split_body, take_delimited, take_frame};
 use crate::transport::Transport;
@@ -213,6 +214,10 @@ impl Client {
             request_param: Some(true),
             cell_block_meta: block.as_ref().map(|b| pb::CellBlockMeta { length: Some(b.len() as u32) }),
             timeout: Some(60_000),
+            trace_info: trace::current().map(|place| pb::RpctInfo {
+                headers: [(TraceParent::HEADER.to_owned(), place.traceparent())].into(),
+                ..pb::RpctInfo::default()
+            }),
             ..pb::RequestHeader::default()
         };
         let block = block.unwrap_or_default();

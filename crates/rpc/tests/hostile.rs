@@ -415,7 +415,19 @@ async fn unsent_replies_are_bounded_over_all_connections() {
             break;
         }
     }
+    let registry = base::metrics::Registry::new();
+    server.register_metrics(&registry, base::metrics::IPC);
+    let most = || {
+        let samples = registry.read(0);
+        let most = samples.iter().find(|sample| sample.name == "nettyMaxPendingOutboundBytes").expect("it is there");
+        match most.number {
+            base::metrics::Number::Long(bytes) => bytes as u64,
+            other => panic!("{other:?}"),
+        }
+    };
     let unsent = server.ledger().held_bytes(Holder::Replies);
+    // One connection has more than its share of all of it, and not more than all.
+    assert!((unsent / 12..=unsent + (64 << 10)).contains(&most()), "{} of {unsent} bytes", most());
     // Each may be given one reply more when others have filled the bound.
     assert!((1 << 20..18 << 20).contains(&unsent), "{unsent} bytes");
     Raw::ready(&server).await.assert_alive().await;
@@ -429,6 +441,7 @@ async fn unsent_replies_are_bounded_over_all_connections() {
     assert!(unwritable.count() > 0, "how long it took nothing is measured");
     drop((deaf, one));
     until("all is free", || server.ledger().held_bytes(Holder::Replies) == 0).await;
+    until("no connection holds anything", || most() == 0).await;
 }
 
 #[tokio::test]

@@ -104,7 +104,17 @@ pub async fn handle<S: Service>(
     let exception = |kind, why: &str| manner.exception(&message, kind, why);
     let reply = match message.kind {
         MessageKind::Call | MessageKind::Oneway => {
-            match service.dispatch(&message.name, &mut reader, &mut answer).await {
+            let span = stopwatch.span(&message.name);
+            let dispatched = service.dispatch(&message.name, &mut reader, &mut answer);
+            let dispatched = match &span {
+                None => dispatched.await,
+                Some(span) => trace::within(Some(span.place().clone()), Box::pin(dispatched)).await,
+            };
+            if let (Ok(false), Some(span)) = (&dispatched, span) {
+                // A name that means nothing is none for a span.
+                span.cancel();
+            }
+            match dispatched {
                 Ok(true) => {
                     stopwatch.called(&message.name, begun_us);
                     answer.written.take().unwrap_or_else(Written::empty)

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
+use trace::{Span, SpanKind, Tracer};
 
 /// The numbers of one gateway.
 pub struct Metrics {
@@ -109,12 +110,28 @@ fn bean(version: Version) -> Bean {
 pub(crate) struct Stopwatch {
     metrics: Arc<Metrics>,
     clock: Arc<dyn Clock>,
+    /// Traces calls of the service of this name.
+    tracing: Option<(Arc<Tracer>, &'static str)>,
 }
 
 impl Stopwatch {
     /// By this clock.
-    pub(crate) fn new(metrics: Arc<Metrics>, clock: Arc<dyn Clock>) -> Stopwatch {
-        Stopwatch { metrics, clock }
+    pub(crate) fn new(
+        metrics: Arc<Metrics>,
+        clock: Arc<dyn Clock>,
+        tracing: Option<(Arc<Tracer>, &'static str)>,
+    ) -> Stopwatch {
+        Stopwatch { metrics, clock, tracing }
+    }
+
+    /// Begins the span of a call, if it is traced.
+    pub(crate) fn span(&self, method: &str) -> Option<Span> {
+        let (tracer, service) = self.tracing.as_ref()?;
+        let mut span = tracer.begin(None, SpanKind::Server, || format!("{service}/{method}").into())?;
+        span.set("rpc.system", "apache_thrift");
+        span.set("rpc.service", *service);
+        span.set("rpc.method", method.to_owned());
+        Some(span)
     }
 
     /// When it is.

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
+use trace::{Tracer, TracerCell};
 
 /// How long it waits when the system gives it no connection, descriptors being short.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -98,6 +99,7 @@ pub struct Server {
     version: Version,
     options: Arc<ServerOptions>,
     metrics: Arc<Metrics>,
+    tracer: TracerCell,
 }
 
 impl Server {
@@ -108,7 +110,12 @@ impl Server {
     pub async fn bind(address: SocketAddr, version: Version, options: ServerOptions) -> io::Result<Server> {
         let listener = TcpListener::bind(address).await?;
         let metrics = Arc::new(Metrics::new(options.slow_after));
-        Ok(Server { listener, version, options: Arc::new(options), metrics })
+        Ok(Server { listener, version, options: Arc::new(options), metrics, tracer: TracerCell::default() })
+    }
+
+    /// Calls are traced by `tracer`. Only the first counts.
+    pub fn trace_by(&self, tracer: Arc<Tracer>) {
+        self.tracer.set(tracer);
     }
 
     /// What it counts.
@@ -160,12 +167,14 @@ impl Server {
         let one = v1::Handler::new(connection.clone(), scanners.clone(), &self.options, &ledger, &self.metrics);
         let coalescer = one.coalescer();
         let writing = coalescer.clone().map(|coalescer| tokio::spawn(coalescer.run()));
+        let service = if self.version == Version::One { "Hbase" } else { "THBaseService" };
+        let tracing = self.tracer.get().map(|tracer| (tracer.clone(), service));
         let gateway = Arc::new(Gateway {
             one,
             two: v2::Handler::new(connection.clone(), scanners.clone(), self.options.read_only),
             version: self.version,
             impersonation: Impersonation::new(self.options.proxy_users.clone(), connection, clock.clone()),
-            stopwatch: Stopwatch::new(self.metrics.clone(), clock),
+            stopwatch: Stopwatch::new(self.metrics.clone(), clock, tracing),
             options: self.options,
             ledger,
             metrics: self.metrics,

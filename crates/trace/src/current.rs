@@ -3,6 +3,7 @@
 use crate::CallTrace;
 use crate::span::{Place, Span};
 use std::cell::RefCell;
+use std::future::{Future, poll_fn};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -25,7 +26,24 @@ pub fn begin(name: &'static str) -> Option<Span> {
 /// Until the guard is dropped this thread works on `trace`, if that is one.
 #[inline]
 pub fn enter(trace: Option<&Arc<CallTrace>>) -> Entered {
-    Entered::at(trace.map(|trace| Place { trace: trace.clone(), span_id: trace.call_id }))
+    Entered::at(trace.map(|trace| trace.place()))
+}
+
+/// As [`enter`], at a place.
+#[inline]
+pub fn enter_at(place: Option<Place>) -> Entered {
+    Entered::at(place)
+}
+
+/// Does `work` at `place`, whichever threads that is on. Where there is none it costs nothing.
+pub async fn within<F: Future>(place: Option<Place>, work: F) -> F::Output {
+    let Some(place) = place else { return work.await };
+    let mut work = std::pin::pin!(work);
+    poll_fn(|context| {
+        let _entered = Entered::at(Some(place.clone()));
+        work.as_mut().poll(context)
+    })
+    .await
 }
 
 impl Span {

@@ -1,6 +1,6 @@
 //! One span: what is under way, and what is told of it when it has ended.
 
-use crate::CallTrace;
+use crate::{Trace, TraceParent};
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
@@ -53,8 +53,10 @@ pub struct Event {
 pub enum SpanKind {
     /// Work for a remote client.
     Server,
-    /// A part of such work.
+    /// A part of such work, or work inside.
     Internal,
+    /// A wait for another server.
+    Client,
 }
 
 /// A span that is over. Times in microseconds since the Unix epoch.
@@ -89,19 +91,26 @@ pub struct EndedSpan {
 /// A place in a trace: what begins there is a part of it.
 #[derive(Clone)]
 pub struct Place {
-    pub(crate) trace: Arc<CallTrace>,
+    pub(crate) trace: Arc<Trace>,
     pub(crate) span_id: u64,
 }
 
 impl Place {
     /// Begins a part of this.
-    pub fn begin(&self, name: &'static str) -> Span {
+    pub fn begin(&self, name: impl Into<Cow<'static, str>>) -> Span {
+        self.begin_as(SpanKind::Internal, name)
+    }
+
+    /// As [`Place::begin`], on that side of a call.
+    pub fn begin_as(&self, kind: SpanKind, name: impl Into<Cow<'static, str>>) -> Span {
         let begun_at_us = self.trace.tracer.clock.monotonic_us();
         let place = Place { trace: self.trace.clone(), span_id: self.trace.tracer.id() };
         Span {
             place,
             parent_id: self.span_id,
-            name,
+            is_parent_remote: false,
+            kind,
+            name: name.into(),
             begun_at_us,
             attributes: Vec::new(),
             events: Vec::new(),
@@ -110,6 +119,11 @@ impl Place {
             is_cancelled: false,
         }
     }
+
+    /// The place as another process is told of it, in the header [`TraceParent::HEADER`]: what it does for us is a part of this.
+    pub fn traceparent(&self) -> String {
+        TraceParent { trace_id: self.trace.trace_id, span_id: self.span_id, is_sampled: true }.to_string()
+    }
 }
 
 /// A span under way, on whichever thread its handle is; it ends when that is dropped.
@@ -117,7 +131,9 @@ impl Place {
 pub struct Span {
     pub(crate) place: Place,
     parent_id: u64,
-    name: &'static str,
+    pub(crate) is_parent_remote: bool,
+    kind: SpanKind,
+    name: Cow<'static, str>,
     begun_at_us: u64,
     attributes: Vec<(&'static str, Value)>,
     events: Vec<Event>,
@@ -176,13 +192,14 @@ impl Drop for Span {
         let Place { trace, span_id } = &self.place;
         let now_us = trace.tracer.clock.monotonic_us();
         let (ids, times) = ((*span_id, self.parent_id), (self.begun_at_us, now_us));
-        let ended = trace.span(Cow::Borrowed(self.name), SpanKind::Internal, ids, times);
+        let ended = trace.span(std::mem::take(&mut self.name), self.kind, ids, times);
         let mut events = std::mem::take(&mut self.events);
         events.iter_mut().for_each(|event| event.at_us = trace.wall_us(event.at_us));
         trace.tracer.sink.ended(EndedSpan {
             attributes: std::mem::take(&mut self.attributes),
             events,
             dropped_events: self.dropped_events,
+            is_parent_remote: self.is_parent_remote,
             error: self.error.take(),
             ..ended
         });

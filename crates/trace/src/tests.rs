@@ -95,3 +95,54 @@ fn work_on_a_call_that_is_not_traced_leaves_the_place_as_it_is() {
     assert!(begin("Region.get").is_none());
     assert_eq!(kept.0.lock().expect("whole").len(), 1);
 }
+
+#[test]
+fn work_that_nobody_called_for_is_a_trace_and_goes_on_in_other_servers() {
+    let (tracer, clock, kept) = tracer(1.0);
+    let cell = TracerCell::default();
+    assert!(cell.begin(|| unreachable!("nobody hears")).is_none());
+    cell.set(tracer);
+    let procedure = cell.begin(|| "CreateTableProcedure".into()).expect("all are sampled");
+    let told = {
+        let _in_it = procedure.enter();
+        let call = begin_call("AdminService", "ExecuteProcedures", "host:16020").expect("a part of it");
+        clock.advance_ms(3);
+        call.place().traceparent()
+    };
+    assert!(begin_call("AdminService", "ExecuteProcedures", "host:16020").is_none(), "nothing is traced here");
+    drop(procedure);
+    let spans = kept.0.lock().expect("whole");
+    let [call, procedure] = &spans[..] else { panic!("{spans:?}") };
+    assert_eq!((&*call.name, call.kind), ("hbase.pb.AdminService/ExecuteProcedures", SpanKind::Client));
+    assert_eq!((&*procedure.name, procedure.kind), ("CreateTableProcedure", SpanKind::Internal));
+    assert_eq!((call.parent_id, procedure.parent_id), (procedure.span_id, 0));
+    let parent = TraceParent::parse(&told).expect("what it says is read");
+    assert_eq!((parent.trace_id, parent.span_id, parent.is_sampled), (call.trace_id, call.span_id, true));
+    assert_eq!(call.attributes[3..], [("net.peer.name", Value::from("host")), ("net.peer.port", Value::from(16020))]);
+    assert!(!call.is_parent_remote && !procedure.is_parent_remote);
+}
+
+#[test]
+fn a_future_works_at_its_place_whenever_it_is_polled_and_nobody_else_does() {
+    use std::future::Future;
+    use std::task::{Context, Poll, Waker};
+    let (tracer, _, kept) = tracer(1.0);
+    let span = tracer.begin(None, SpanKind::Server, || "GET".into()).expect("sampled");
+    let mut polled = 0;
+    let work = std::future::poll_fn(move |_| {
+        assert!(current().is_some());
+        polled += 1;
+        if polled < 3 { Poll::Pending } else { Poll::Ready(drop(begin("Region.get"))) }
+    });
+    let mut work = std::pin::pin!(within(Some(span.place().clone()), work));
+    let mut context = Context::from_waker(Waker::noop());
+    while work.as_mut().poll(&mut context).is_pending() {
+        assert!(current().is_none());
+    }
+    assert!(current().is_none());
+    drop(span);
+    let spans = kept.0.lock().expect("whole");
+    assert_eq!((spans.len(), spans[0].parent_id, spans[1].kind), (2, spans[1].span_id, SpanKind::Server));
+    let mut nowhere = std::pin::pin!(within(None, async { current().is_none() }));
+    assert_eq!(nowhere.as_mut().poll(&mut context), Poll::Ready(true));
+}

@@ -109,6 +109,8 @@ pub struct LogStats {
     pub size_rolls: u64,
     /// Rolls because syncs were slow.
     pub slow_sync_rolls: u64,
+    /// Rolls because too few machines wrote the file.
+    pub low_replication_rolls: u64,
     /// Rolls that were asked for, for whatever reason.
     pub asked_rolls: u64,
     /// Bytes appended and not yet synced, now.

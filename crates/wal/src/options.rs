@@ -1,5 +1,6 @@
 //! What a log can be told.
 
+use crate::low_replication::LowReplicationOptions;
 use crate::settings;
 use crate::slow_syncs::SlowSyncOptions;
 use base::Config;
@@ -32,6 +33,8 @@ pub struct LogOptions {
     pub checksums: bool,
     /// When slow syncs have it go on in a new file, on a volume of other machines.
     pub slow_syncs: SlowSyncOptions,
+    /// When too few copies have it go on in a new file, on a volume that keeps copies.
+    pub low_replication: LowReplicationOptions,
     /// Where files are to lie, on a volume that has a choice.
     pub placement: Placement,
     /// Follows the server's name in file names: "" or ".meta" (`server.meta.<ms>.meta`).
@@ -77,6 +80,7 @@ impl LogOptions {
             commit_delay_percent: config.get(&settings::COMMIT_DELAY_PERCENT),
             checksums: config.get(&settings::CHECKSUMS),
             slow_syncs: SlowSyncOptions::from_config(config),
+            low_replication: LowReplicationOptions::from_config(config),
             placement: Placement::of(FileKind::Log).with_policy(config.text(settings::STORAGE_POLICY.key)),
             kind: "",
             archive_dir: FilePath::new("oldWALs"),

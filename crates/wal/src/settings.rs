@@ -75,6 +75,24 @@ pub const CHECKSUMS: Setting<bool> = Setting {
           value goes unseen.",
 };
 
+/// How many copies of the log are enough.
+pub const TOLERABLE_LOW_REPLICATION: Setting<u32> = Setting {
+    key: "hbase.regionserver.hlog.tolerable.lowreplication",
+    default: 0,
+    min: 0,
+    max: 512,
+    unit: "count",
+    doc: "On HDFS, the log goes on in a new file when fewer DataNodes than this write the current one. 0: fewer than the file is to have           (dfs.replication).",
+};
+/// How often a new file is tried.
+pub const LOW_REPLICATION_ROLL_LIMIT: Setting<u64> = Setting {
+    key: "hbase.regionserver.hlog.lowreplication.rolllimit",
+    default: 5,
+    min: 0,
+    max: 1_000_000_000,
+    unit: "count",
+    doc: "So many files in a row may be begun because too few DataNodes write the log; after that the log stays in its file until there are enough.",
+};
 /// Slow syncs.
 pub const SLOW_SYNC_MS: Setting<u64> = Setting {
     key: "hbase.regionserver.wal.slowsync.ms",
@@ -123,6 +141,8 @@ pub const STORAGE_POLICY: TextSetting = TextSetting::any(
 
 /// Every row.
 pub const ALL: &[&dyn SettingRow] = &[
+    &TOLERABLE_LOW_REPLICATION,
+    &LOW_REPLICATION_ROLL_LIMIT,
     &BLOCK_SIZE,
     &ROLL_MULTIPLIER,
     &MAX_LOGS,

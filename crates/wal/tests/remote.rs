@@ -3,8 +3,8 @@
 use basalt_wal::{EntryKey, Level, Log, LogOptions, Reader, SyncMode, Ticket};
 use base::{Config, ManualClock, SeqId, TimestampMs};
 use cell::{CellBuffer, CellSpec, CellType};
-use fs::{Appender, Capabilities, DirEntry, FilePath, MemVolume, ReadAt, Volume};
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use fs::{AppendHints, Appender, Capabilities, Copies, DirEntry, FilePath, MemVolume, ReadAt, Volume};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
 
@@ -15,6 +15,8 @@ struct Remote {
     /// The flush or sync with this number fails, and its file takes nothing any more. 0: none.
     fails: Arc<AtomicU64>,
     calls: Arc<AtomicU64>,
+    /// So many DataNodes of three have failed.
+    dead: Arc<AtomicU32>,
     callers: Arc<Mutex<Vec<ThreadId>>>,
 }
 
@@ -91,6 +93,15 @@ impl Appender for RemoteAppender {
     fn position(&self) -> u64 {
         self.inner.position()
     }
+    fn hints(&mut self) -> Option<&mut dyn AppendHints> {
+        Some(self)
+    }
+}
+
+impl AppendHints for RemoteAppender {
+    fn copies(&self) -> Option<Copies> {
+        Some(Copies { now: 3 - self.volume.dead.load(SeqCst), wanted: 3 })
+    }
 }
 
 fn create(volume: &Remote, options: LogOptions) -> Arc<Log> {
@@ -140,6 +151,27 @@ fn entries_are_done_when_written_unless_the_operator_says_otherwise() {
     assert_eq!(LogOptions::on(&MemVolume::new(), &config).sync_mode, SyncMode::Synced);
     config.set("hbase.wal.hsync", "true");
     assert_eq!(LogOptions::on(&Remote::default(), &config).sync_mode, SyncMode::Synced);
+}
+
+/// Follows: `TestLogRolling#testLogRollOnDatanodeDeath`.
+#[test]
+fn a_log_that_gets_too_few_copies_goes_on_in_a_new_file() {
+    let volume = Remote::default();
+    let log = create(&volume, LogOptions { sync_mode: SyncMode::Written, ..LogOptions::default() });
+    let write = |seq| {
+        append(&log, seq).write_pending();
+        log.wants_roll()
+    };
+    assert!(!write(1));
+    volume.dead.store(1, SeqCst);
+    assert!(write(2), "a DataNode is missing");
+    volume.dead.store(0, SeqCst);
+    log.roll().expect("rolled").expect("there were entries");
+    assert!(!write(3) && !write(4));
+    let stats = log.stats();
+    assert_eq!((stats.low_replication_rolls, stats.slow_sync_rolls, stats.size_rolls, stats.asked_rolls), (1, 0, 0, 1));
+    log.close().expect("closed");
+    assert_eq!(read_back(&volume), [1, 2, 3, 4]);
 }
 
 /// The same with a log on one disk is the end of the server: what was only written is lost with its file.

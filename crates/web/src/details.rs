@@ -64,6 +64,8 @@ pub struct Quota {
 /// A call that took long, or was answered with much.
 #[derive(Clone, Debug, Default)]
 pub struct SlowCall {
+    /// Which server has answered it; empty: this one.
+    pub server: String,
     /// When it came.
     pub at_ms: i64,
     /// How long it took.
@@ -144,15 +146,21 @@ pub struct Reports {
     pub findings: Vec<(&'static str, String)>,
 }
 
-/// What a JVM's standard beans would say of the process and its machine. Zero: not known.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// What of a JVM's standard beans a process without a JVM can say of itself and its machine. Zero, or empty: not known.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Runtime {
     /// Wall clock at the start of the process.
     pub started_ms: i64,
     /// Memory of the process that lies in the machine's.
     pub resident_bytes: u64,
-    /// Memory that it may take: the machine's, or its cgroup's limit.
-    pub limit_bytes: u64,
+    /// Memory that has been promised to the process, whether it lies anywhere or not.
+    pub virtual_bytes: u64,
+    /// What stands for a JVM's heap.
+    pub heap: Heap,
+    /// The process's number.
+    pub pid: u32,
+    /// What it was started with, its own name left out.
+    pub arguments: Vec<String>,
     /// Threads now.
     pub threads: u64,
     /// Processor time so far.
@@ -167,8 +175,52 @@ pub struct Runtime {
     pub processors: u64,
     /// Memory of the machine,
     pub machine_bytes: u64,
-    /// and what of it is free.
+    /// what of it is free,
     pub free_bytes: u64,
+    /// its swap space,
+    pub swap_bytes: u64,
+    /// and what of that is free.
+    pub free_swap_bytes: u64,
+    /// The machine, as the system calls itself.
+    pub machine: Machine,
+}
+
+/// Memory that a JVM would have in its heap. A process with a memory ledger: what the ledger has accounts of, out of its budget, so that used to
+/// max says how full the server is; what the process has besides (code, stacks, what the allocator holds in reserve) is what a JVM has outside
+/// of its heap. One without: all that is resident, out of what the machine or the cgroup allows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Heap {
+    /// Bytes in use,
+    pub used_bytes: u64,
+    /// and the most that may be.
+    pub max_bytes: u64,
+    /// Resident bytes that are not of the heap.
+    pub outside_bytes: u64,
+}
+
+impl Heap {
+    /// Of a process of which so much is resident: by the ledger's total and budget, or without one by what it may take.
+    pub fn of(resident_bytes: u64, ledger: Option<(u64, u64)>, limit_bytes: u64) -> Heap {
+        match ledger {
+            Some((used_bytes, max_bytes)) => {
+                Heap { used_bytes, max_bytes, outside_bytes: resident_bytes.saturating_sub(used_bytes) }
+            }
+            None => Heap { used_bytes: resident_bytes, max_bytes: limit_bytes, outside_bytes: 0 },
+        }
+    }
+}
+
+/// A machine and its system. Follows: `uname`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Machine {
+    /// Its host's name.
+    pub host: String,
+    /// The system,
+    pub system: String,
+    /// its version,
+    pub release: String,
+    /// and the kind of processor, in the words of Java: `amd64`, `aarch64`.
+    pub processor: String,
 }
 
 /// Events of which a process can be profiled: those that any kernel and machine has.
@@ -268,8 +320,13 @@ pub trait Details: Send + Sync {
     /// A sentence.
     fn quotas(&self) -> Result<Vec<Quota>, String>;
 
-    /// Slow and large calls, the newest first.
+    /// Slow and large calls that this process keeps, the newest first.
     fn slow_calls(&self) -> Vec<SlowCall>;
+
+    /// The same of all servers that this process can ask, and a sentence for each that did not answer. May wait.
+    fn slow_calls_everywhere(&self) -> (Vec<SlowCall>, Vec<String>) {
+        (self.slow_calls(), Vec::new())
+    }
 
     /// Flushes and compactions that run.
     fn running(&self) -> Vec<Running>;

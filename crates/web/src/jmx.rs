@@ -2,7 +2,7 @@
 //!
 //! Unlike there, a question that is no question is answered with 400 as documented (HBase means to, and answers 200).
 
-use crate::beans::Bean;
+use crate::beans::{Bean, Text};
 use crate::object_name::Pattern;
 use crate::query::Query;
 use base::metrics::{Number, Sample};
@@ -108,6 +108,14 @@ fn body(beans: &[Bean], query: &Query) -> Result<String, &'static str> {
                 any = true;
             }
         }
+        for (name, text) in bean.texts.iter().filter(|(name, _)| keep(name)) {
+            member(&mut out, name);
+            match text {
+                Text::One(text) => string(&mut out, text),
+                Text::List(texts) => list(&mut out, texts),
+            }
+            any = true;
+        }
         for Sample { name, number, .. } in bean.metrics.iter().filter(|metric| keep(&metric.name)) {
             member(&mut out, name);
             match number {
@@ -145,6 +153,15 @@ fn member(out: &mut String, name: &str) {
     out.push_str(",\n      ");
     string(out, name);
     out.push_str(": ");
+}
+
+fn list(out: &mut String, texts: &[String]) {
+    out.push('[');
+    for (at, text) in texts.iter().enumerate() {
+        out.push_str(if at == 0 { "\n        " } else { ",\n        " });
+        string(out, text);
+    }
+    out.push_str(if texts.is_empty() { "]" } else { "\n      ]" });
 }
 
 /// A JSON string. `<`, `>`, `&` and `'` are escaped too, as HBase's writer does, so that no browser finds markup in it.

@@ -90,6 +90,11 @@ impl Detail {
 fn place(face: Face, path: &str) -> Place {
     match face {
         Face::Server => place_of_server(path),
+        Face::Master => match place_of_server(path) {
+            // No call of a client's passes here, and which keys are read and written is seen where they are.
+            Place::Details(Detail::Keys) => Place::Nowhere,
+            place => place,
+        },
         Face::RegionServer => place_of_region_server(path),
         Face::Gateway(kind) => place_of_gateway(kind, path),
     }
@@ -167,6 +172,7 @@ impl Site {
         let face = match source.gateway() {
             Some(gateway) => Face::Gateway(gateway.kind),
             None if source.is_region_server_alone() => Face::RegionServer,
+            None if source.is_master_alone() => Face::Master,
             None => Face::Server,
         };
         let (samples, drawing) = (Mutex::default(), Semaphore::new(MAX_DRAWING));

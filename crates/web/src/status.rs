@@ -42,6 +42,11 @@ pub trait StatusSource: Send + Sync + 'static {
         false
     }
 
+    /// Whether this is a master whose region servers are other processes: the pages of what only they have are not there.
+    fn is_master_alone(&self) -> bool {
+        false
+    }
+
     /// Whether clients are being served.
     fn is_serving(&self) -> bool {
         true

@@ -60,7 +60,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     ("coordination", &["base", "model", "proto", "convert"], &[]),
     // a session with a real ensemble, behind the trait of coordination
     ("zookeeper", &["coordination"], &[]),
-    ("client", &["base", "cell", "model", "filter", "proto", "convert", "rpc", "coordination"], &[]),
+    ("client", &["base", "cell", "model", "filter", "proto", "convert", "rpc", "coordination", "trace"], &[]),
     (
         "regionserver",
         &[
@@ -97,6 +97,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "hfile",
             "wal",
             "region",
+            "trace",
             "rpc",
             "coordination",
             "membership",
@@ -116,7 +117,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
         "master",
         &[
             "balancer", "base", "cell", "model", "filter", "fs", "rootdir", "hfile", "rpc", "proto", "convert",
-            "quota", "rsgroup", "wal",
+            "quota", "rsgroup", "trace", "wal",
         ],
         &[],
     ),
@@ -147,13 +148,13 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     // the REST gateway: a client behind HTTP
     (
         "rest",
-        &["base", "cell", "model", "filter", "proto", "client"],
+        &["base", "cell", "model", "filter", "proto", "client", "trace"],
         &["assembly", "fs", "master", "regionserver", "rpc", "wal"],
     ),
     // the Thrift gateways: a client behind two IDLs
     (
         "thrift",
-        &["base", "cell", "model", "filter", "proto", "convert", "client"],
+        &["base", "cell", "model", "filter", "proto", "convert", "client", "trace"],
         &["assembly", "fs", "master", "regionserver", "rpc", "wal"],
     ),
     // load generators: clients with a face

@@ -513,6 +513,14 @@ impl FileWriter {
         Ok(())
     }
 
+    /// How many DataNodes write the current block, and how many replicas the file is to have. `None` before the first byte, and for an
+    /// erasure-coded file. Follows `DFSOutputStream.getCurrentBlockReplication`.
+    pub fn replicas(&self) -> Option<(u32, u32)> {
+        let now = self.block_writer.as_ref()?.pipeline_len()?;
+        let wanted = self.status.block_replication?;
+        Some((u32::try_from(now).unwrap_or(u32::MAX), wanted))
+    }
+
     pub async fn close(&mut self) -> Result<()> {
         if !self.closed {
             let extended_block = if let Some(block_writer) = self.block_writer.take() {

@@ -15,6 +15,7 @@ use proto::pb;
 use self::reply::{Outcome, read_reply};
 use crate::channel::{Pending, Request};
 use crate::locator::{Located, Side};
+use crate::traces::{Operation, contains, operation_span};
 use crate::{Error, Result, Row, Table};
 
 /// One of many things to do.
@@ -50,6 +51,19 @@ impl<'a> Item<'a> {
             Action::Mutate(mutation) => Item::Mutate(mutation),
             Action::MutateRow(mutations) => Item::Row(mutations, None),
             Action::Check { condition, mutations } => Item::Row(mutations, Some(condition)),
+        }
+    }
+
+    /// What it is called in traces, with what is in it. Follows: `TableOperationSpanBuilder#unpackRowOperations`.
+    fn operations(self) -> Vec<Operation> {
+        let of = |mutation: &Mutation| Operation::of_kind(mutation.kind);
+        match self {
+            Item::Get(_) => vec![Operation::Get],
+            Item::Mutate(mutation) => vec![of(mutation)],
+            Item::Row(mutations, condition) => {
+                let whole = if condition.is_some() { Operation::CheckAndMutate } else { Operation::Batch };
+                std::iter::once(whole).chain(mutations.iter().map(of)).collect()
+            }
         }
     }
 
@@ -119,6 +133,15 @@ impl Table {
     }
 
     async fn do_all(&self, items: &[Item<'_>]) -> Vec<Result<Row>> {
+        let Some(mut span) = operation_span(self.name(), || Some(Operation::Batch)) else {
+            return self.do_all_untold(items).await;
+        };
+        contains(&mut span, items.iter().flat_map(|item| item.operations()));
+        // Boxed, so that a batch of which nobody is to hear is no larger.
+        trace::within(Some(span.place().clone()), Box::pin(self.do_all_untold(items))).await
+    }
+
+    async fn do_all_untold(&self, items: &[Item<'_>]) -> Vec<Result<Row>> {
         let mut outcomes: Vec<Option<Result<Row>>> = items.iter().map(|item| self.refused(*item).map(Err)).collect();
         let mut todo: Vec<usize> = (0..items.len()).filter(|item| outcomes[*item].is_none()).collect();
         let mut marked = Marked::default();

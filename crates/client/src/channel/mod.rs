@@ -33,11 +33,13 @@ pub(crate) struct Request<'a, M> {
     priority: u32,
     timeout: Option<Duration>,
     attributes: &'a [pb::NameBytesPair],
+    /// Of which span the call is a part, for the server.
+    traceparent: Option<String>,
 }
 
 impl<'a, M: Message> Request<'a, M> {
     pub(crate) fn new(method: Method, message: &'a M) -> Self {
-        Request { method, message, cells: &[], priority: 0, timeout: None, attributes: &[] }
+        Request { method, message, cells: &[], priority: 0, timeout: None, attributes: &[], traceparent: None }
     }
 
     pub(crate) fn cells(mut self, cells: &'a [Bytes]) -> Self {
@@ -128,17 +130,30 @@ impl Channel {
     }
 
     /// Sends a call; its reply is what the returned future brings. Dropped, the future frees the call's place, and its reply is thrown away.
-    pub(crate) fn start<M: Message>(&self, request: Request<'_, M>) -> Result<Pending> {
+    pub(crate) fn start<M: Message>(&self, mut request: Request<'_, M>) -> Result<Pending> {
         let method = request.method;
+        let info = method.info();
+        let span = trace::begin_call(info.service.name(), info.name, self.server());
+        request.traceparent = span.as_ref().map(|span| span.place().traceparent());
         let timeout = request.timeout.unwrap_or(match self {
             Channel::Socket(socket) => socket.rpc_timeout(),
             Channel::Local(local) => local.rpc_timeout,
         });
         let wait = match self {
             Channel::Socket(socket) => Wait::Socket(socket.clone().start(request, timeout)?),
-            Channel::Local(local) => Wait::Local(local.start(&request, timeout), local.clone()),
+            Channel::Local(local) => {
+                let _within = span.as_ref().map(trace::Span::enter);
+                Wait::Local(local.start(&request, timeout), local.clone())
+            }
         };
-        Ok(Pending { wait, method, timeout, timer: None })
+        Ok(Pending { wait, method, timeout, timer: None, span })
+    }
+
+    fn server(&self) -> &Arc<str> {
+        match self {
+            Channel::Socket(socket) => socket.server(),
+            Channel::Local(local) => &local.server,
+        }
     }
 
     /// Sends a call and waits for its reply.
@@ -166,6 +181,8 @@ pub(crate) struct Pending {
     method: Method,
     timeout: Duration,
     timer: Option<Pin<Box<Sleep>>>,
+    /// Ends with the wait.
+    span: Option<trace::Span>,
 }
 
 impl Pending {
@@ -182,7 +199,20 @@ impl Future for Pending {
     type Output = Result<Reply>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = &mut *self;
+        let polled = self.poll_reply(context);
+        if let Poll::Ready(reply) = &polled
+            && let Some(mut span) = self.span.take()
+            && let Err(error) = reply
+        {
+            span.fail(error.class().unwrap_or("java.io.IOException"), &error.to_string());
+        }
+        polled
+    }
+}
+
+impl Pending {
+    fn poll_reply(&mut self, context: &mut Context<'_>) -> Poll<Result<Reply>> {
+        let this = self;
         let is_timed_alone = match &mut this.wait {
             Wait::Socket(pending) => match Pin::new(pending).poll(context) {
                 Poll::Ready(Err(Error::Timeout { .. })) => return Poll::Ready(Err(this.late())),

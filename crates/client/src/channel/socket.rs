@@ -187,6 +187,11 @@ impl Socket {
         self.shared.is_ended.load(Ordering::Acquire)
     }
 
+    /// `host:port`.
+    pub(super) fn server(&self) -> &Arc<str> {
+        &self.shared.server
+    }
+
     /// How long a call may take unless it says otherwise.
     pub(super) fn rpc_timeout(&self) -> Duration {
         self.shared.rpc_timeout

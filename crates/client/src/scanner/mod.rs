@@ -17,6 +17,7 @@ pub use self::metrics::ScanMetrics;
 use self::reply::response;
 use crate::channel::{Channel, Pending, Reply, Request};
 use crate::locator::{Located, Side, rows_of};
+use crate::traces::{Operation, operation_span};
 use crate::{Error, Result, Row, Rows, Table};
 
 /// How a scan travels.
@@ -81,6 +82,8 @@ pub struct Scanner {
     done: bool,
     is_stale: bool,
     metrics: Option<Box<ScanMetrics>>,
+    /// The whole scan, if it is traced where it was begun.
+    span: Option<Box<trace::Span>>,
 }
 
 impl Scanner {
@@ -89,6 +92,7 @@ impl Scanner {
         Scanner {
             remaining: options.limit,
             metrics: options.metrics.then(Box::default),
+            span: operation_span(table.name(), || Some(Operation::Scan)).map(Box::new),
             done: options.limit == Some(0),
             table,
             scan,
@@ -177,6 +181,8 @@ impl Scanner {
         self.done = true;
         self.rows = Rows::default();
         self.pending = None;
+        let span = self.span.take();
+        let _within = span.as_ref().map(|span| span.enter());
         if let Some(Open { channel, scanner_id: Some(id), .. }) = self.open.take() {
             let request = pb::ScanRequest {
                 scanner_id: Some(id),
@@ -190,6 +196,16 @@ impl Scanner {
 
     /// Makes one call and takes in its reply; tries again where that may help.
     async fn fetch(&mut self) -> Result<()> {
+        let Some(place) = self.span.as_ref().map(|span| span.place().clone()) else { return self.fetch_untold().await };
+        // Boxed, so that a scan of which nobody is to hear is no larger.
+        let fetched = trace::within(Some(place), Box::pin(self.fetch_untold())).await;
+        if let (Err(error), Some(span)) = (&fetched, &mut self.span) {
+            span.fail(error.class().unwrap_or("java.io.IOException"), &error.to_string());
+        }
+        fetched
+    }
+
+    async fn fetch_untold(&mut self) -> Result<()> {
         let cluster = self.table.cluster.clone();
         let mut retry = cluster.retry(self.table.manner.scanning());
         loop {

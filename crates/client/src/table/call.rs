@@ -15,16 +15,25 @@ use super::{Checked, Table};
 use crate::channel::{Channel, Pending, Reply, Request};
 use crate::locator::{Located, Side, inline_row};
 use crate::retry::RetryPolicy;
+use crate::traces::{Operation, ended, operation_span};
 use crate::{Error, RemoteException, Result, Row};
 
 /// A request to a region.
 pub(crate) trait OfRegion: Message {
     fn set_region(&mut self, region: pb::RegionSpecifier);
+    /// What HBase's client calls it in traces, if it is an operation of its own there.
+    fn operation(&self) -> Option<Operation> {
+        None
+    }
 }
 
 impl OfRegion for pb::GetRequest {
     fn set_region(&mut self, region: pb::RegionSpecifier) {
         self.region = region;
+    }
+
+    fn operation(&self) -> Option<Operation> {
+        Some(Operation::Get)
     }
 }
 
@@ -32,15 +41,33 @@ impl OfRegion for pb::MutateRequest {
     fn set_region(&mut self, region: pb::RegionSpecifier) {
         self.region = region;
     }
+
+    fn operation(&self) -> Option<Operation> {
+        Some(match self.condition {
+            Some(_) => Operation::CheckAndMutate,
+            None => Operation::of_mutation(self.mutation.mutate_type()),
+        })
+    }
 }
 
 impl OfRegion for pb::CoprocessorServiceRequest {
     fn set_region(&mut self, region: pb::RegionSpecifier) {
         self.region = region;
     }
+
+    fn operation(&self) -> Option<Operation> {
+        Some(Operation::CoprocExec)
+    }
 }
 
 impl OfRegion for pb::MultiRequest {
+    fn operation(&self) -> Option<Operation> {
+        Some(match self.region_action.first() {
+            Some(action) if action.condition.is_some() => Operation::CheckAndMutate,
+            _ => Operation::Batch,
+        })
+    }
+
     fn set_region(&mut self, region: pb::RegionSpecifier) {
         if let Some(action) = self.region_action.first_mut() {
             action.region = region;
@@ -51,6 +78,21 @@ impl OfRegion for pb::MultiRequest {
 impl Table {
     /// Calls the region that holds `row`, again where that may help.
     pub(crate) async fn on_region<M: OfRegion>(
+        &self,
+        row: &[u8],
+        method: Method,
+        message: &mut M,
+        cells: &[Bytes],
+        policy: RetryPolicy,
+    ) -> Result<Reply> {
+        match operation_span(self.name(), || message.operation()) {
+            None => self.on_region_untold(row, method, message, cells, policy).await,
+            // Boxed, so that a call of which nobody is to hear is no larger.
+            Some(span) => ended(span, Box::pin(self.on_region_untold(row, method, message, cells, policy))).await,
+        }
+    }
+
+    async fn on_region_untold<M: OfRegion>(
         &self,
         row: &[u8],
         method: Method,

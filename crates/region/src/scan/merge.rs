@@ -43,6 +43,12 @@ impl Merge {
         self.sources.get(self.winner).and_then(Source::current)
     }
 
+    /// Whether the cell here is in the memstore.
+    #[inline]
+    pub(crate) fn is_in_memory(&self) -> bool {
+        self.sources.get(self.winner).is_some_and(Source::is_in_memory)
+    }
+
     pub(crate) fn sources(&self) -> &[Source] {
         &self.sources
     }

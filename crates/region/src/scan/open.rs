@@ -138,6 +138,7 @@ impl<'r> RegionReader<'r> {
             last_row: (scan.include_stop_row && !scan.stop_row.is_empty()).then(|| scan.stop_row.clone()),
         };
         let mob = store.mob.as_ref().map(|mob| MobReads { store: mob.clone(), how: scan.mob, residency });
-        Ok(StoreScanner::new(self.core.name().clone(), merge, matcher, limits).with_mob(mob).with_selection(selection))
+        let scanner = StoreScanner::new(self.core.name().clone(), merge, matcher, limits);
+        Ok(scanner.with_mob(mob).with_selection(selection).with_row_reads(&store.row_reads))
     }
 }

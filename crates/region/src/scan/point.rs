@@ -204,16 +204,26 @@ impl RegionReader<'_> {
             key: Vec::new(),
         };
         let from = out.len();
-        let read = point.read(&view, get.cache_blocks && store.caches_blocks, out);
+        let mut with_files = false;
+        let read = point.read(&view, get.cache_blocks && store.caches_blocks, out, &mut with_files);
         if !matches!(read, Ok(true)) {
             out.truncate(from);
+        } else if out.len() > from {
+            store.row_reads.read(with_files);
         }
         read.map_err(|error| RegionError::file(self.core.name(), error))
     }
 }
 
 impl Point<'_> {
-    fn read(mut self, view: &StoreView, keep: bool, out: &mut CellBuffer) -> hfile::Result<bool> {
+    /// `with_files` becomes true when a cell that is added is from a file.
+    fn read(
+        mut self,
+        view: &StoreView,
+        keep: bool,
+        out: &mut CellBuffer,
+        with_files: &mut bool,
+    ) -> hfile::Result<bool> {
         let mut cursors: Vec<SourceCursor<'_>> = Vec::new();
         let files = view.files_of(self.row);
         if let Some(columns) = self.columns {
@@ -255,7 +265,7 @@ impl Point<'_> {
                 }
             }
         }
-        self.walk(cursors, out)
+        self.walk(cursors, out, with_files)
     }
 
     /// Makes the key where `column` starts.
@@ -297,7 +307,12 @@ impl Point<'_> {
     ///
     /// # Errors
     /// `WouldBlock`: the effort is used up.
-    fn walk(mut self, mut cursors: Vec<SourceCursor<'_>>, out: &mut CellBuffer) -> hfile::Result<bool> {
+    fn walk(
+        mut self,
+        mut cursors: Vec<SourceCursor<'_>>,
+        out: &mut CellBuffer,
+        with_files: &mut bool,
+    ) -> hfile::Result<bool> {
         let from = out.len();
         // Of the column of the last cell that was taken.
         let (mut count, mut last_timestamp) = (0_u32, 0_i64);
@@ -305,6 +320,7 @@ impl Point<'_> {
         while !cursors.is_empty() {
             let at = first_of(&cursors);
             let cursor = &mut cursors[at];
+            let is_in_file = matches!(cursor.place, Place::File(_));
             let cell = cursor.cell();
             if self.effort.is_some_and(|effort| !effort.spend(1)) {
                 return Err(hfile::Error::WouldBlock);
@@ -372,6 +388,7 @@ impl Point<'_> {
                         return Err(hfile::Error::WouldBlock);
                     }
                     out.push(cell);
+                    *with_files |= is_in_file;
                     if count == self.max_versions && self.columns.is_some_and(|columns| columns.len() == 1) {
                         return Ok(true);
                     }

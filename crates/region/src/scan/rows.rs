@@ -13,6 +13,7 @@ use super::store_scanner::StoreScanner;
 use super::walk::{Walk, Walked};
 use crate::core::RegionCore;
 use crate::error::{RegionError, Result};
+use crate::row_reads::RowCount;
 use base::effort::GATHERED_STEP_BYTES;
 use base::{Clock, ReadPoint};
 use bytes::Bytes;
@@ -150,6 +151,7 @@ impl RowReader {
     /// After so many cells every step is [`RegionError::WouldBlock`].
     pub(crate) fn limit_effort(&mut self, cells: u64) {
         (self.budget, self.gives_up) = (cells, true);
+        self.row_counts().for_each(RowCount::try_on);
     }
 
     /// Has the pause point told of what is gathered of a row, wherever the row is read ([`base::PausePoint::gathered`]).
@@ -165,6 +167,7 @@ impl RowReader {
     /// Ends the limits of a reader that was to read from memory alone.
     pub(crate) fn may_read(&mut self) {
         (self.budget, self.gives_up) = (self.cells_per_check, false);
+        self.row_counts().for_each(RowCount::is_sure);
         self.set_residency(Residency::MayRead);
     }
 
@@ -180,6 +183,10 @@ impl RowReader {
 
     pub(super) fn scanners_mut(&mut self) -> impl Iterator<Item = &mut StoreScanner> {
         self.essential.iter_mut().chain(&mut self.joined)
+    }
+
+    fn row_counts(&mut self) -> impl Iterator<Item = &mut RowCount> {
+        self.scanners_mut().filter_map(StoreScanner::row_count)
     }
 
     fn set_residency(&mut self, residency: Residency) {
@@ -234,6 +241,21 @@ impl RowReader {
     /// As [`RowReader::next`], or as so many calls of it at most that give a whole row each. What is said is said of the last one; where it and
     /// those after the first begin in `out` is added to `row_offsets`.
     pub(crate) fn next_rows(
+        &mut self,
+        limits: &mut Limits,
+        out: &mut CellBuffer,
+        max_rows: usize,
+        row_offsets: &mut Vec<usize>,
+    ) -> Result<Progress> {
+        let read = self.read_rows(limits, out, max_rows, row_offsets);
+        if read.is_err() {
+            // What was read is given up.
+            self.row_counts().for_each(RowCount::forget);
+        }
+        read
+    }
+
+    fn read_rows(
         &mut self,
         limits: &mut Limits,
         out: &mut CellBuffer,
@@ -334,14 +356,17 @@ impl RowReader {
             stop_row: &self.stop_row,
             include_stop_row: self.include_stop_row,
         };
-        let walked = match run {
-            AnyRun::File(run) => walk.rows(run, out, row_offsets, &mut self.row),
-            AnyRun::Memory(run) => walk.rows(run, out, row_offsets, &mut self.row),
+        let (walked, are_in_memory) = match run {
+            AnyRun::File(run) => (walk.rows(run, out, row_offsets, &mut self.row), false),
+            AnyRun::Memory(run) => (walk.rows(run, out, row_offsets, &mut self.row), true),
         };
         let Walked { refused, taken, taken_bytes, is_unclear } = walked;
         let passed = refused + taken as u64;
         if passed > 0 {
             scanner.run_moved();
+        }
+        if let Some(count) = scanner.row_count() {
+            count.rows(taken as u64, are_in_memory);
         }
         self.rows_scanned += passed;
         self.rows_filtered += refused;

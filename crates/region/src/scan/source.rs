@@ -222,6 +222,12 @@ impl Source {
         self.position().is_some_and(|at| order.keys(at, key) == Ordering::Less)
     }
 
+    /// Whether its cells are in the memstore.
+    #[inline]
+    pub(crate) fn is_in_memory(&self) -> bool {
+        matches!(self.cursor, Cursor::Memory(_))
+    }
+
     /// The cells from here on. `None` where the source must be moved cell by cell: while a seek is put off, at the end, in a file with
     /// cells newer than the read point.
     #[inline]

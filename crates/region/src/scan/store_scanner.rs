@@ -12,6 +12,7 @@ use super::source::{AnyRun, write_first_on_row, write_last_on_row};
 use crate::error::{RegionError, Result};
 use crate::mob;
 use crate::mob::read::MobReads;
+use crate::row_reads::{RowCount, RowReads};
 use bytes::Bytes;
 use cell::key::same_bytes;
 use cell::{CellRef, CellType, KeyRef};
@@ -82,6 +83,8 @@ pub(crate) struct StoreScanner {
     is_simple: bool,
     /// When [`StoreScanner::take_plain_rows`] is of use; `None`: never.
     backoff: Option<AttemptBackoff>,
+    /// Where cells come from; not counted in a flush or compaction.
+    row_count: Option<RowCount>,
 }
 
 /// Steps of `next` tried before a seek to a near key.
@@ -116,7 +119,20 @@ impl StoreScanner {
             is_resolved: false,
             is_simple,
             backoff,
+            row_count: None,
         }
+    }
+
+    /// Rows that are read are counted.
+    pub(super) fn with_row_reads(mut self, reads: &Arc<RowReads>) -> StoreScanner {
+        self.row_count = Some(RowCount::new(reads.clone()));
+        self
+    }
+
+    /// For what counts rows, if any does.
+    #[inline]
+    pub(super) fn row_count(&mut self) -> Option<&mut RowCount> {
+        self.row_count.as_mut()
     }
 
     /// References to MOB files are read through.
@@ -144,6 +160,9 @@ impl StoreScanner {
     pub(crate) fn begin_after(&mut self, row: &[u8]) -> Result<()> {
         self.after = After::Nothing;
         (self.in_row, self.at_start, self.done) = (false, false, false);
+        if let Some(count) = &mut self.row_count {
+            count.forget();
+        }
         write_last_on_row(&mut self.key, row);
         let key = KeyRef::from_checked(&self.key);
         let done = self.merge.sources_mut().iter_mut().try_for_each(|source| source.seek(key));
@@ -260,6 +279,9 @@ impl StoreScanner {
 
     /// The row of the next cell begins.
     pub(crate) fn start_row(&mut self) {
+        if let Some(count) = &mut self.row_count {
+            count.row_begins();
+        }
         if let Some(cell) = self.merge.current() {
             self.row.clear();
             self.row.extend_from_slice(cell.key().row());
@@ -321,6 +343,9 @@ impl StoreScanner {
                     };
                     if self.taken_in_row <= self.limits.offset {
                         continue;
+                    }
+                    if let Some(count) = &mut self.row_count {
+                        count.cell(self.merge.is_in_memory());
                     }
                     if let Some(limit) = self.limits.limit {
                         let wanted = limit.saturating_add(self.limits.offset);

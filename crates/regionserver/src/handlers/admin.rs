@@ -201,7 +201,8 @@ fn roll_log(
     blocking(move || {
         let mut held = Vec::new();
         for log in server.logs() {
-            log.roll().map_err(|error| Exception::io(format!("the log cannot be rolled: {error}")))?;
+            crate::traces::roll(&server, log)
+                .map_err(|error| Exception::io(format!("the log cannot be rolled: {error}")))?;
             held.extend(log.regions_to_flush(1));
         }
         Ok(pb::RollWalWriterResponse { region_to_flush: held.iter().map(|held| encoded(&held.region)).collect() })

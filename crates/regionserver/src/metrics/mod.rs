@@ -16,7 +16,7 @@ use model::status::{CompactionState, LoadTotals, Locality};
 use proto::pb;
 use region::{FileTimes, Region, RegionStats};
 use scheduler::LaneName;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -163,6 +163,14 @@ fn each_region(sink: &mut Sink, server: &RegionServer, regions: &[Arc<Region>], 
             .counter(name("flushesQueuedCount"), u64::from(maintenance.flushes.is_pending(info.encoded_name())))
             .gauge(name("lastMajorCompactionAge"), major_age_ms)
             .counter(name("replicaid"), u64::from(info.replica_id));
+        for store in &stats.stores {
+            let name = |metric: &str| {
+                let (encoded, family) = (info.encoded_name(), String::from_utf8_lossy(&store.family));
+                format!("Namespace_{namespace}_table_{qualifier}_region_{encoded}_store_{family}_metric_{metric}")
+            };
+            sink.counter(name("memstoreOnlyRowReadsCount"), store.memory_row_reads)
+                .counter(name("mixedRowReadsCount"), store.mixed_row_reads);
+        }
         file_ages(sink, name, stats.file_times, now_ms);
     }
 }
@@ -198,9 +206,16 @@ fn lanes(sink: &mut Sink, server: &RegionServer) {
 /// Sums over each table's regions.
 fn tables(sink: &mut Sink, regions: &[Arc<Region>], status: &crate::ServerStatus, stats: &[RegionStats], now_ms: i64) {
     let mut times: HashMap<&TableName, FileTimes> = HashMap::new();
+    let mut reads: BTreeMap<(&TableName, &[u8]), (u64, u64)> = BTreeMap::new();
     for (region, stats) in regions.iter().zip(stats) {
-        let of_table = times.entry(&region.info().table).or_default();
+        let table = &region.info().table;
+        let of_table = times.entry(table).or_default();
         *of_table = of_table.and(stats.file_times);
+        for store in &stats.stores {
+            let (memory, mixed) = reads.entry((table, &store.family)).or_default();
+            *memory += store.memory_row_reads;
+            *mixed += store.mixed_row_reads;
+        }
     }
     let tables: HashMap<&str, &TableName> =
         regions.iter().map(|region| (&**region.info().encoded_name(), &region.info().table)).collect();
@@ -225,6 +240,12 @@ fn tables(sink: &mut Sink, regions: &[Arc<Region>], status: &crate::ServerStatus
             .gauge(name("staticBloomSize"), totals.bloom_bytes)
             .gauge(name("staticIndexSize"), totals.index_bytes);
         file_ages(sink, name, times.get(table).copied().unwrap_or_default(), now_ms);
+    }
+    for ((table, family), (memory, mixed)) in reads {
+        let ((namespace, qualifier), family) = (parts_of(table), String::from_utf8_lossy(family));
+        let name =
+            |metric: &str| format!("Namespace_{namespace}_table_{qualifier}_columnfamily_{family}_metric_{metric}");
+        sink.gauge(name("memstoreOnlyRowReadsCount"), memory).gauge(name("mixedRowReadsCount"), mixed);
     }
     sink.gauge("numTables", served);
 }
@@ -258,6 +279,7 @@ fn log(sink: &mut Sink, server: &RegionServer, now_ms: i64) {
         .counter("rollRequest", stats.asked_rolls + stats.rescues)
         .counter("sizeRollRequest", stats.size_rolls)
         .counter("slowSyncRollRequest", stats.slow_sync_rolls)
+        .counter("lowReplicaRollRequest", stats.low_replication_rolls)
         .counter("slowAppendCount", server.env.log.slow_appends())
         .histogram("appendTime", server.env.log.append_times(), now_ms)
         .histogram("appendSize", server.env.log.append_sizes(), now_ms)
@@ -269,7 +291,8 @@ fn file_reads(sink: &mut Sink, reads: &FileReads, now_ms: i64) {
     sink.counter("fsChecksumFailureCount", reads.damaged())
         .counter("fsSlowReadsCount", reads.slow())
         .histogram("fsPReadTime", reads.pread_times(), now_ms)
-        .histogram("fsReadTime", reads.read_times(), now_ms);
+        .histogram("fsReadTime", reads.read_times(), now_ms)
+        .histogram("fsWriteTime", reads.write_times(), now_ms);
 }
 
 /// The disks beside the root's own, and how writes are paced. Basalt's own names.

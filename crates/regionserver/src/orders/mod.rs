@@ -113,13 +113,13 @@ impl Orders {
             is_new
         };
         for (info, ordered) in opens.into_iter().filter(|(_, ordered)| is_new(ordered)) {
-            tokio::spawn(self.clone().open(info, ordered));
+            tokio::spawn(trace::within(trace::current(), self.clone().open(info, ordered)));
         }
         for (name, ordered) in closes.into_iter().filter(|(_, ordered)| is_new(ordered)) {
-            tokio::spawn(self.clone().close(name, ordered));
+            tokio::spawn(trace::within(trace::current(), self.clone().close(name, ordered)));
         }
         for procedure in request.proc {
-            tokio::spawn(self.clone().run_procedure(procedure));
+            tokio::spawn(trace::within(trace::current(), self.clone().run_procedure(procedure)));
         }
         Ok(())
     }

@@ -20,6 +20,16 @@ const REPLICATION: &str = "org.apache.hadoop.hbase.replication.regionserver.";
 impl Orders {
     /// Carries it out, and tells the master how it ended.
     pub(super) async fn run_procedure(self: Arc<Self>, request: pb::RemoteProcedureRequest) {
+        let span = crate::traces::begin_own(&self.server, "RSProcedureHandler").map(|mut span| {
+            span.set("procId", request.proc_id);
+            span.set("class", request.proc_class.clone());
+            span
+        });
+        let place = span.as_ref().map(|span| span.place().clone());
+        trace::within(place, self.run_procedure_here(request)).await;
+    }
+
+    async fn run_procedure_here(self: Arc<Self>, request: pb::RemoteProcedureRequest) {
         let class = request.proc_class.clone();
         let outcome = self.carry_out(&class, request.proc_data.unwrap_or_default()).await;
         let error = outcome.err().map(|exception| {

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::io::{self, IoSlice};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll, Waker};
 
 use base::sync::Mutex;
@@ -97,6 +97,32 @@ struct State {
     unsent: bool,
     /// Nobody will ever look again.
     closed: bool,
+}
+
+/// The inboxes of connections that are open, for whoever asks how much one of them holds. An open connection costs it a lock when it begins, and
+/// nothing more; those that have ended are forgotten now and then, so that never more than twice as many are kept as were open at once.
+#[derive(Debug, Default)]
+pub(super) struct Inboxes(Mutex<Vec<Weak<Inbox>>>);
+
+/// So few are kept without looking.
+const FEW_INBOXES: usize = 64;
+
+impl Inboxes {
+    /// A connection begins.
+    pub(super) fn add(&self, inbox: &Arc<Inbox>) {
+        let mut inboxes = self.0.lock();
+        if inboxes.len() >= FEW_INBOXES && inboxes.len() == inboxes.capacity() {
+            inboxes.retain(|inbox| inbox.strong_count() > 0);
+        }
+        inboxes.push(Arc::downgrade(inbox));
+    }
+
+    /// The most bytes of replies that one connection holds.
+    pub(super) fn most_held_bytes(&self) -> u64 {
+        let mut inboxes = self.0.lock();
+        inboxes.retain(|inbox| inbox.strong_count() > 0);
+        inboxes.iter().filter_map(Weak::upgrade).map(|inbox| inbox.held_bytes()).max().unwrap_or(0)
+    }
 }
 
 base::sync::thread_local! {
@@ -242,7 +268,7 @@ impl Inbox {
     }
 
     /// Bytes of replies that are being made, wait here, or are unsent.
-    fn held_bytes(&self) -> u64 {
+    pub(super) fn held_bytes(&self) -> u64 {
         self.making_bytes.load(Relaxed) + self.waiting_bytes.load(Relaxed) + self.unsent_bytes.load(Relaxed)
     }
 

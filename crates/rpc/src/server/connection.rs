@@ -166,6 +166,13 @@ enum Input {
 
 impl Connection {
     fn new(shared: &Arc<Shared>, conn: Arc<ConnInfo>, input: BytesMut) -> Connection {
+        let inbox = Inbox::new(
+            shared.counters.clone(),
+            Some(shared.clock.clone()),
+            shared.ledger.clone(),
+            shared.limits.load().max_unsent_bytes,
+        );
+        shared.inboxes.add(&inbox);
         Connection {
             shared: shared.clone(),
             conn,
@@ -173,12 +180,7 @@ impl Connection {
             read_bytes: READ_BYTES,
             output: Output::default(),
             in_flight: 0,
-            inbox: Inbox::new(
-                shared.counters.clone(),
-                Some(shared.clock.clone()),
-                shared.ledger.clone(),
-                shared.limits.load().max_unsent_bytes,
-            ),
+            inbox,
             answers: Vec::new(),
             replies_pending: false,
             closing: false,

@@ -16,9 +16,10 @@ use base::{Clock, Ledger};
 use bytes::Bytes;
 use proto::methods::{MethodInfo, Service};
 use proto::pb;
+use trace::CallTrace;
 
 use super::Counters;
-use super::answers::Inbox;
+use super::answers::{Inbox, end};
 use super::connection::{CatchPanic, admit, panicked};
 use super::estimate;
 use crate::call::{Call, CallResult, ConnInfo, IncomingCells, Outcome, Reply};
@@ -129,9 +130,10 @@ impl LocalConnection {
             held_bytes,
             attributes: request.attributes,
             inbox: inbox.clone(),
-            trace: None,
+            trace: CallTrace::here(self.conn.service.name(), request.method.name, received_at_us),
             in_batch: false,
         };
+        let trace = call.trace.clone();
         let method = call.method;
         let asked = KeptCall {
             method,
@@ -140,14 +142,20 @@ impl LocalConnection {
             attributes: call.attributes.clone(),
             reads: CallReads::default(),
         };
-        let outcome = catch_unwind(AssertUnwindSafe(|| handler.call(call)))
-            .unwrap_or_else(|panic| Err(panicked(method.name, panic.as_ref())).into());
+        let outcome = {
+            let _traced = trace::enter(trace.as_ref());
+            catch_unwind(AssertUnwindSafe(|| handler.call(call)))
+                .unwrap_or_else(|panic| Err(panicked(method.name, panic.as_ref())).into())
+        };
         if inbox.deferred() > 0 {
             // Whatever came back: the one who took the responder answers, and nobody else.
             return LocalCall { inbox, ready: None, codec: self.codec() };
         }
         let ready = match outcome {
             Outcome::Ready(result) => {
+                if let Some(trace) = trace {
+                    end(&trace, received_at_us, &result);
+                }
                 let took_us = clock.monotonic_us().saturating_sub(received_at_us);
                 handler.on_answered_at_once(&asked.answered((0, took_us), &result));
                 Some(result)
@@ -155,7 +163,9 @@ impl LocalConnection {
             Outcome::Future(later) => {
                 let mut responder = inbox.responder(0, received_at_us, held_bytes);
                 responder.watched = inbox.is_observed().then_some(asked);
-                tokio::spawn(async move { responder.answer(CatchPanic(later).await) });
+                let place = trace.as_ref().map(|trace| trace.place());
+                responder.trace = trace;
+                tokio::spawn(async move { responder.answer(trace::within(place, CatchPanic(later)).await) });
                 None
             }
             Outcome::Deferred => Some(Err(Exception::io("internal error: deferred without a responder"))),

@@ -107,6 +107,7 @@ struct Shared {
     /// Traces calls, if they are traced.
     tracer: OnceLock<Arc<Tracer>>,
     counters: Arc<Counters>,
+    inboxes: Arc<answers::Inboxes>,
     /// Shown in messages: `host/address:port` of the listener.
     address: SocketAddr,
     next_connection_id: AtomicU64,
@@ -171,6 +172,7 @@ impl Server {
             limits,
             tracer: OnceLock::new(),
             counters,
+            inboxes: Arc::default(),
             address,
             next_connection_id,
         });
@@ -211,8 +213,11 @@ impl Server {
 
     /// Puts what the port counts into `registry` as metrics of `bean`.
     pub fn register_metrics(&self, registry: &Registry, bean: Bean) {
-        let counters = self.shared.counters.clone();
-        registry.collect(move |sink, now_ms| counters.collect(sink.bean(bean), now_ms));
+        let (counters, inboxes) = (self.shared.counters.clone(), self.shared.inboxes.clone());
+        registry.collect(move |sink, now_ms| {
+            counters.collect(sink.bean(bean), now_ms);
+            sink.gauge("nettyMaxPendingOutboundBytes", inboxes.most_held_bytes());
+        });
     }
 
     /// Stops listening, answers what has been received, and closes every connection. Waits at most `patience`;

@@ -101,10 +101,17 @@ impl Log {
     }
 
     pub(super) fn is_roll_wanted(&self, state: &State) -> bool {
-        self.file_len(state) >= self.options.roll_size_bytes || state.slow_syncs.is_roll_wanted()
+        self.file_len(state) >= self.options.roll_size_bytes
+            || state.slow_syncs.is_roll_wanted()
+            || state.low_replication.is_roll_wanted()
     }
 
-    /// Whether the current file has reached [`crate::LogOptions::roll_size_bytes`], or its syncs are slow.
+    /// What there is to tell the operator of how its files are copied, once.
+    pub fn take_copies_told(&self) -> Option<String> {
+        self.state.lock().low_replication.take_told()
+    }
+
+    /// Whether the current file has reached [`crate::LogOptions::roll_size_bytes`], its syncs are slow, or it gets too few copies.
     pub fn wants_roll(&self) -> bool {
         self.is_roll_wanted(&self.state.lock())
     }
@@ -187,6 +194,7 @@ impl Log {
             let len_bytes = self.offset(&state, state.appended);
             disk.cut = Some(Cut { highest: state.accounting.take_highest(), len_bytes });
             state.stats.slow_sync_rolls += u64::from(state.slow_syncs.rolled());
+            state.stats.low_replication_rolls += u64::from(state.low_replication.rolled());
             // From here on entries are made for the new file.
             state.file_start = state.appended;
             // Entries are acknowledged as written that are not on the disk: what comes next need not wait for them. If there are none, a failed

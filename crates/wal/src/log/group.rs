@@ -392,7 +392,12 @@ impl Log {
         if may_move {
             let now_us = self.clock.monotonic_us();
             let took_us = now_us.saturating_sub(begun_us);
-            self.state.lock().slow_syncs.note(&self.options.slow_syncs, took_us, now_us);
+            let copies = file.appender.copies();
+            let mut state = self.state.lock();
+            state.slow_syncs.note(&self.options.slow_syncs, took_us, now_us);
+            if let Some(copies) = copies {
+                state.low_replication.note(&self.options.low_replication, copies);
+            }
         }
         Ok(())
     }

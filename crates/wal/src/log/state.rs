@@ -3,6 +3,7 @@
 use super::files::Cut;
 use super::group::CommitDelay;
 use super::{LogStats, SequenceIdAccounting};
+use crate::low_replication::LowReplication;
 use crate::seal::Follows;
 use crate::slow_syncs::SlowSyncs;
 use crate::ticket::Done;
@@ -129,6 +130,7 @@ pub(super) struct State {
     pub(super) behind: Vec<fs::Behind>,
     pub(super) stats: LogStats,
     pub(super) slow_syncs: SlowSyncs,
+    pub(super) low_replication: LowReplication,
 }
 
 /// A file that gets no more entries.

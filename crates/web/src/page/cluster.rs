@@ -2,13 +2,12 @@
 
 use super::{PageRequest, frame, groups, lists};
 use crate::markup::{Bytes, Count, Markup, Moment, Part, Rate, Span};
-use crate::page::Face;
 use crate::rates::RequestRates;
 use crate::status::{Cluster, Server, Status};
 
 /// Draws the page. Cost: proportional to the number of servers and regions; the lists of regions and procedures are bounded.
 pub fn draw(status: &Status, cluster: &Cluster, rates: &RequestRates, request: &PageRequest<'_>) -> String {
-    frame::whole(Face::Server, &format!("Basalt master {}", status.master.address()), request.now_ms, |page| {
+    frame::whole(request.face, &format!("Basalt master {}", status.master.address()), request.now_ms, |page| {
         if !request.serving {
             page.raw("<p class=bad><strong>It is no active master yet: it waits as a backup, or starts.</strong></p>");
         }
@@ -158,7 +157,7 @@ mod tests {
             regions: RegionList { path: "/master-status", table: None, search: None, order: Order::Key, from: 0 },
             running: &[],
             slow_calls: &[],
-            face: Face::Server,
+            face: crate::page::Face::Master,
             now_ms: 61_000,
             serving: true,
         };

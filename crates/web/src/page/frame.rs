@@ -42,8 +42,10 @@ const PLACES_OF_GATEWAY: [(&str, &str); 3] =
 /// Whose pages these are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Face {
-    /// A server's, with its master in the same process, or a master's.
+    /// A server's, with its master in the same process.
     Server,
+    /// A master's whose region servers are other processes: what only they have is not there.
+    Master,
     /// A region server's whose master is another process: what is the master's is not there.
     RegionServer,
     /// A gateway's.
@@ -54,7 +56,7 @@ impl Face {
     /// The page that says how it is.
     pub fn status_path(self) -> &'static str {
         match self {
-            Face::Server => "/master-status",
+            Face::Server | Face::Master => "/master-status",
             Face::RegionServer => "/rs-status",
             Face::Gateway(kind) => kind.status_path(),
         }
@@ -76,6 +78,7 @@ pub fn nav(page: &mut Markup, face: Face) {
     };
     match face {
         Face::Server => PLACES.iter().for_each(|(path, name)| link(path, name)),
+        Face::Master => PLACES.iter().filter(|(path, _)| *path != "/keys").for_each(|(path, name)| link(path, name)),
         Face::RegionServer => PLACES_OF_REGION_SERVER.iter().for_each(|(path, name)| link(path, name)),
         Face::Gateway(kind) => {
             link(kind.status_path(), "Status");

@@ -45,8 +45,11 @@ pub fn slow_calls_short(page: &mut Markup, calls: &[SlowCall]) {
     list(page, &calls[..calls.len().min(FEW)]);
 }
 
-/// All that are kept.
-pub fn slow_calls(page: &mut Markup, calls: &[SlowCall]) {
+/// All that are kept; `silent` says which servers have not said what they keep.
+pub fn slow_calls(page: &mut Markup, calls: &[SlowCall], silent: &[String]) {
+    for why in silent {
+        page.raw("<p class=bad>").text(why).raw("</p>");
+    }
     let (slow, large): (Vec<&SlowCall>, Vec<&SlowCall>) =
         (calls.iter().filter(|call| call.is_slow).collect(), calls.iter().filter(|call| call.is_large).collect());
     for (title, calls) in [("Slow calls", slow), ("Calls with large answers", large)] {
@@ -61,9 +64,16 @@ pub fn slow_calls(page: &mut Markup, calls: &[SlowCall]) {
 }
 
 fn list(page: &mut Markup, calls: &[SlowCall]) {
-    table(page, &["When", "n Milliseconds", "n Answer", "Method", "Client", "User", "Region", "What"]);
+    const HEADINGS: [&str; 9] =
+        ["When", "Server", "n Milliseconds", "n Answer", "Method", "Client", "User", "Region", "What"];
+    let has_servers = calls.iter().any(|call| !call.server.is_empty());
+    let headings: Vec<&str> = HEADINGS.into_iter().filter(|heading| has_servers || *heading != "Server").collect();
+    table(page, &headings);
     for call in calls {
         page.raw("<tr><td class=\"id soft\">").text(Moment(call.at_ms)).raw("</td>");
+        if has_servers {
+            cell(page, &call.server);
+        }
         number(page, call.took_ms);
         number(page, Bytes(u64::try_from(call.response_bytes).unwrap_or(0)));
         cell(page, &call.method);

@@ -90,8 +90,8 @@ impl Site {
                 frame::whole(self.face, "Quotas", now_ms, |page| admin::quotas(page, &found))
             }
             Detail::SlowCalls => {
-                let calls = details.slow_calls();
-                frame::whole(self.face, "Slow calls", now_ms, |page| work::slow_calls(page, &calls))
+                let (calls, silent) = details.slow_calls_everywhere();
+                frame::whole(self.face, "Slow calls", now_ms, |page| work::slow_calls(page, &calls, &silent))
             }
             Detail::Checks => {
                 let reports = details.reports();

@@ -2,8 +2,8 @@
 
 use basalt_web::Details;
 use basalt_web::details::{
-    Lock, Procedure, ProcessDetails, Profile, ProfileRequest, Profiles, Quota, Reports, Running as Work, Runtime,
-    SlowCall, Snapshot, StoreFile, Thread,
+    Heap, Lock, Machine, Procedure, ProcessDetails, Profile, ProfileRequest, Profiles, Quota, Reports, Running as Work,
+    Runtime, SlowCall, Snapshot, StoreFile, Thread,
 };
 use basalt_web::settings::MetricsPages;
 use basalt_web::status::*;
@@ -23,6 +23,13 @@ use tokio::sync::oneshot;
 
 pub const STARTED_MS: i64 = 1_795_229_872_099;
 
+/// A server whose others are other processes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Alone {
+    RegionServer,
+    Master,
+}
+
 /// What the numbers come from.
 pub struct Fake {
     pub requests: AtomicU64,
@@ -30,8 +37,8 @@ pub struct Fake {
     pub serving: AtomicBool,
     pub evil: bool,
     pub gateway: Option<GatewayKind>,
-    /// A region server whose master is another process.
-    pub alone: bool,
+    /// A server without the other kind in its process.
+    pub alone: Option<Alone>,
     /// What logs from which level on.
     pub level: std::sync::Mutex<String>,
     /// Metrics as the parts of a process register them.
@@ -115,7 +122,11 @@ impl StatusSource for Fake {
     }
 
     fn is_region_server_alone(&self) -> bool {
-        self.alone
+        self.alone == Some(Alone::RegionServer)
+    }
+
+    fn is_master_alone(&self) -> bool {
+        self.alone == Some(Alone::Master)
     }
 
     fn is_serving(&self) -> bool {
@@ -169,6 +180,16 @@ impl Details for Fake {
         } else {
             Ok(vec![Quota { subject: "user u".into(), limits: "10 requests".into() }])
         }
+    }
+
+    fn slow_calls_everywhere(&self) -> (Vec<SlowCall>, Vec<String>) {
+        let mut calls = self.slow_calls();
+        let mut silent = Vec::new();
+        if self.alone == Some(Alone::Master) {
+            calls.iter_mut().for_each(|call| call.server = "rs1,16020,1".to_owned());
+            silent.push("rs2,16020,1 has not said which calls were slow".to_owned());
+        }
+        (calls, silent)
     }
 
     fn slow_calls(&self) -> Vec<SlowCall> {
@@ -244,7 +265,16 @@ impl ProcessDetails for Fake {
     }
 
     fn runtime(&self) -> Runtime {
-        Runtime { resident_bytes: 4096, threads: 1, ..Runtime::default() }
+        let arguments = ["standalone", "-D", "a.password=secret", "<b>"];
+        Runtime {
+            resident_bytes: 5120,
+            heap: Heap::of(5120, Some((4096, 8192)), 1 << 20),
+            threads: 1,
+            pid: 77,
+            arguments: arguments.map(str::to_owned).into(),
+            machine: Machine { host: "host".to_owned(), ..Machine::default() },
+            ..Runtime::default()
+        }
     }
 
     fn log_lines(&self) -> Vec<String> {
@@ -303,18 +333,18 @@ impl Running {
     }
 
     pub fn with_metrics(metrics: MetricsPages) -> Running {
-        Running::with(1, (false, None), (metrics, false), (Duration::from_secs(10), Duration::from_secs(60)))
+        Running::with(1, (false, None), (metrics, None), (Duration::from_secs(10), Duration::from_secs(60)))
     }
 
     pub fn with_timeouts(regions: usize, evil: bool, head: Duration, connection: Duration) -> Running {
-        Running::with(regions, (evil, None), (MetricsPages::default(), false), (head, connection))
+        Running::with(regions, (evil, None), (MetricsPages::default(), None), (head, connection))
     }
 
     pub fn of_gateway(kind: GatewayKind, evil: bool) -> Running {
         Running::with(
             0,
             (evil, Some(kind)),
-            (MetricsPages::default(), false),
+            (MetricsPages::default(), None),
             (Duration::from_secs(10), Duration::from_secs(60)),
         )
     }
@@ -322,13 +352,19 @@ impl Running {
     /// A region server whose master is another process.
     pub fn of_region_server(regions: usize) -> Running {
         let times = (Duration::from_secs(10), Duration::from_secs(60));
-        Running::with(regions, (false, None), (MetricsPages::default(), true), times)
+        Running::with(regions, (false, None), (MetricsPages::default(), Some(Alone::RegionServer)), times)
+    }
+
+    /// A master whose region servers are other processes.
+    pub fn of_master() -> Running {
+        let times = (Duration::from_secs(10), Duration::from_secs(60));
+        Running::with(2, (false, None), (MetricsPages::default(), Some(Alone::Master)), times)
     }
 
     fn with(
         regions: usize,
         (evil, gateway): (bool, Option<GatewayKind>),
-        (metrics, alone): (MetricsPages, bool),
+        (metrics, alone): (MetricsPages, Option<Alone>),
         (head, connection): (Duration, Duration),
     ) -> Running {
         let registry = registry(regions);

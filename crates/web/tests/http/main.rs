@@ -153,7 +153,17 @@ async fn jmx_answers_what_is_asked() {
     assert_eq!(count(&server.get("/jmx?qry=Hadoop%3Aservice%3DHBase%2Cname%3DMaster%2Csub%3D*").await), 1);
     assert_eq!(count(&server.get("/jmx?qry=java.lang:*").await), 4);
     let memory = server.get("/jmx?qry=java.lang:type=Memory").await.json();
-    assert_eq!(memory["beans"][0]["HeapMemoryUsage"]["used"], 4096);
+    let memory = &memory["beans"][0];
+    assert_eq!((&memory["HeapMemoryUsage"]["used"], &memory["HeapMemoryUsage"]["max"]), (&4096.into(), &8192.into()));
+    assert_eq!(
+        (&memory["NonHeapMemoryUsage"]["used"], &memory["NonHeapMemoryUsage"]["max"]),
+        (&1024.into(), &(-1).into())
+    );
+    assert_eq!(memory["ObjectName"], "java.lang:type=Memory");
+    let process = server.get("/jmx?get=java.lang:type=Runtime::*Name,Arg*").await.json();
+    let process = &process["beans"][0];
+    assert_eq!((&process["Name"], &process["Pid"]), (&"77@host".into(), &serde_json::Value::Null));
+    assert_eq!(process["InputArguments"], serde_json::json!(["standalone", "-D", "a.password=<redacted>", "<b>"]));
     let one = server.get("/jmx?get=java.lang:type=Threading::ThreadCount").await.json();
     assert_eq!(one["beans"][0]["ThreadCount"], 1);
     assert!(!server.get("/prometheus").await.body.contains("java"));

@@ -193,6 +193,20 @@ async fn a_gateway_has_the_pages_of_its_process_and_one_of_its_own() {
 }
 
 #[tokio::test]
+async fn a_master_alone_shows_the_slow_calls_of_its_servers_and_no_keys() {
+    let server = Running::of_master();
+    let slow = server.get("/operationDetails.jsp").await;
+    assert!(slow.body.contains("<th>Server") && slow.body.contains("rs1,16020,1"), "{}", slow.body);
+    assert!(slow.body.contains("rs2,16020,1 has not said which calls were slow"), "{}", slow.body);
+    assert!(!slow.body.contains("href=\"/keys\"") && slow.body.contains("href=\"/procedures.jsp\""));
+    assert_eq!(server.get("/keys").await.code, 404);
+    // A server that has all of it in one process is not told apart.
+    let server = Running::start(1, false);
+    let slow = server.get("/operationDetails.jsp").await;
+    assert!(!slow.body.contains("<th>Server") && slow.body.contains("href=\"/keys\""), "{}", slow.body);
+}
+
+#[tokio::test]
 async fn a_region_server_alone_has_what_is_its_own() {
     let server = Running::of_region_server(2);
     for (path, shown) in [

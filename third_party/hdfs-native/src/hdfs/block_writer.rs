@@ -102,6 +102,14 @@ impl BlockWriter {
         }
     }
 
+    /// DataNodes that write the block; `None` for an erasure-coded one.
+    pub(crate) fn pipeline_len(&self) -> Option<usize> {
+        match self {
+            Self::Replicated(writer) => Some(writer.block.locs.len()),
+            Self::Striped(_) => None,
+        }
+    }
+
     pub(crate) fn is_full(&self) -> bool {
         match self {
             Self::Replicated(writer) => writer.is_full(),

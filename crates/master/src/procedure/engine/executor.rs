@@ -22,6 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
+use trace::TracerCell;
 
 pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(50);
 pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(20);
@@ -72,6 +73,7 @@ pub(crate) struct Procedures<E> {
     pub(super) controls: Mutex<HashMap<u64, Arc<Control>>>,
     /// What was done so far.
     pub operations: Arc<Operations>,
+    pub(super) tracer: Arc<TracerCell>,
     /// What servers were handed.
     pub dispatcher: Dispatcher,
     /// Who works on what.
@@ -94,6 +96,7 @@ pub(crate) struct Parts {
     pub servers: Arc<Servers>,
     pub locks: Arc<Locks>,
     pub operations: Arc<Operations>,
+    pub tracer: Arc<TracerCell>,
 }
 
 /// A procedure of an earlier run that has not ended, with its children.
@@ -106,7 +109,7 @@ pub(crate) struct Unfinished<E> {
 impl<E: Send + Sync + 'static> Procedures<E> {
     /// The engine, and what an earlier run left unfinished in the order in which it was begun.
     pub fn new(parts: Parts, records: Vec<Record<E>>) -> (Arc<Self>, Vec<Unfinished<E>>) {
-        let Parts { store, files, lifetime, clock, servers, locks, operations } = parts;
+        let Parts { store, files, lifetime, clock, servers, locks, operations, tracer } = parts;
         let procedures = Procedures {
             statuses: StatusTable::default(),
             store: Arc::new(store),
@@ -116,6 +119,7 @@ impl<E: Send + Sync + 'static> Procedures<E> {
             servers,
             controls: Mutex::default(),
             operations,
+            tracer,
             dispatcher: Dispatcher::default(),
             locks,
             env: std::marker::PhantomData,
@@ -176,10 +180,12 @@ impl<E: Send + Sync + 'static> Procedures<E> {
             return Err(self.take_record_back(record, error, locks).await);
         }
         let (procedures, env) = (Arc::clone(self), Arc::clone(env));
-        tokio::spawn(async move {
+        // A part of the call that asks for it, if that is traced.
+        let work = trace::within(trace::current(), async move {
             procedures.run_root(env, Unfinished { record, children: Vec::new() }).await;
             drop(locks);
         });
+        tokio::spawn(work);
         Ok(id)
     }
 

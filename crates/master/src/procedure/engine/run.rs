@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 use tokio::task::JoinSet;
+use trace::{Span, Value};
 
 /// The master stops before the procedure ends.
 struct Stopped;
@@ -57,6 +58,7 @@ impl<E: Send + Sync + 'static> Procedures<E> {
             if record.outcome().is_some() {
                 return Some(record);
             }
+            let span = self.span_of(&record);
             let control = Arc::new(Control::default());
             control.bypass.store(record.bypassed, Ordering::SeqCst);
             self.controls.lock().insert(record.id, Arc::clone(&control));
@@ -65,10 +67,29 @@ impl<E: Send + Sync + 'static> Procedures<E> {
             }
             let context = Context { env, id: record.id };
             let mut runner = Runner { procedures: Arc::clone(&self), context, record, control, inherited };
-            let ended = runner.run_to_end(children).await;
+            let place = span.as_ref().map(|span| span.place().clone());
+            let ended = trace::within(place, runner.run_to_end(children)).await;
+            if let (Some(mut span), Some(Err(error))) = (span, runner.record.outcome()) {
+                span.fail(error.kind.class(), &error.to_string());
+            }
             self.controls.lock().remove(&runner.record.id);
             ended.ok().map(|()| runner.record)
         })
+    }
+
+    /// The span of a procedure, from its first step (or the one that it is resumed with) to its end: a part of its parent's, or of the call that
+    /// asked for it. HBase has one for each time that a worker takes the procedure up, a part of nothing. Follows: `ProcedureSpanBuilder`.
+    fn span_of(&self, record: &Record<E>) -> Option<Span> {
+        let class = record.procedure.class_name();
+        let name = || class.rsplit('.').next().unwrap_or(class);
+        let mut span = match trace::current() {
+            Some(place) => place.begin(name()),
+            None => self.tracer.begin(|| name().into())?,
+        };
+        span.set("procId", record.id);
+        // As HBase says that there is none.
+        span.set("parentProcId", record.parent.map_or(Value::Number(-1), Value::from));
+        Some(span)
     }
 }
 
@@ -227,12 +248,12 @@ impl<E: Send + Sync + 'static> Runner<E> {
             let (procedures, env) = (Arc::clone(&self.procedures), Arc::clone(&self.context.env));
             let own = self.inherited.missing(child.record.procedure.locks());
             let inherited = self.inherited.with(own.clone());
-            running.spawn(async move {
+            running.spawn(trace::within(trace::current(), async move {
                 let locks = procedures.lifetime.unless_stopped(procedures.locks.lock(own)).await.ok()?;
                 let ended = procedures.run(env, child, inherited).await;
                 drop(locks);
                 ended
-            });
+            }));
         }
         let (mut ended, mut stopped) = (Vec::new(), false);
         while let Some(child) = running.join_next().await {

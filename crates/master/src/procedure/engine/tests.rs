@@ -217,6 +217,7 @@ fn start(volume: &MemVolume) -> Run {
         servers: Arc::new(Servers::new(vec![Arc::new(Server)])),
         locks: Arc::default(),
         operations: Arc::default(),
+        tracer: Arc::default(),
     };
     let (procedures, unfinished) = Procedures::new(parts, records);
     let log = Arc::<Log>::default();

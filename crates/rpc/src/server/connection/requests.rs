@@ -172,11 +172,12 @@ impl Connection {
         trace: Option<Arc<CallTrace>>,
     ) {
         self.in_flight += 1;
+        let place = trace.as_ref().map(|trace| trace.place());
         responder.trace = trace;
         responder.watched = asked.filter(|_| self.inbox.is_observed()).map(|Asked { method, param, attributes }| {
             KeptCall { method, param, conn: self.conn.clone(), attributes, reads: CallReads::default() }
         });
-        tokio::spawn(async move { responder.answer(CatchPanic(later).await) });
+        tokio::spawn(async move { responder.answer(trace::within(place, CatchPanic(later)).await) });
     }
 
     /// Answers a frame that is not to be read any further, once its header has come; then the connection ends. `false`: not yet.
