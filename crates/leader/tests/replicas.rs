@@ -49,7 +49,7 @@ fn are_apart(leader: &Leader, replication: usize) -> bool {
 
 async fn put(table: &Table, value: &str) {
     for row in ["a", "k", "x"] {
-        table.put(&Put::new(row).add("f", "q", value.to_owned()).build()).await.expect("written");
+        table.put(&Put::new(row).add("f", "q", value).build()).await.expect("written");
     }
 }
 
