@@ -16,7 +16,9 @@ use assembly::{Member, MemberParts};
 use base::{Clock, Config, Ledger, Rng, SystemClock};
 use client::{Connection, Options};
 use coordination::Coordinator;
-use membership::{Admitted, ClusterNodes, MasterLink, QuotaReader, Registry, RegistryService, Reporter};
+use membership::{
+    Admitted, ClusterNodes, MasterLink, QuotaReader, Registry, RegistryService, ReplicaShipper, Reporter,
+};
 use regionserver::{LoadReports, ReadConfig, ServeLease};
 use std::path::Path;
 use std::sync::Arc;
@@ -204,6 +206,7 @@ impl Entered {
         .with_context(|| format!("cannot start on {storage_name}"))?;
         serve_registry(&port, link.nodes(), &admitted);
         keep_quotas(&member, &link, &config);
+        tell_replicas(&member, &config);
         port.services.set_region(member.service());
         if let Some(tracer) = port.tracing.tracer() {
             member.server().trace_by(tracer);
@@ -239,6 +242,14 @@ fn keep_quotas(member: &Member<LogThreads>, link: &Arc<MasterLink>, config: &Con
     if let Some(quotas) = QuotaReader::new(member.server().clone(), link.clone(), connect, config) {
         member.orders().set_quota_source(quotas.clone());
         tokio::spawn(async move { quotas.keep().await });
+    }
+}
+
+/// Tells read replicas elsewhere what the server's regions write, if that is wanted. It ends with the process.
+fn tell_replicas(member: &Member<LogThreads>, config: &Config) {
+    let connect = || Connection::open(Options::from_config(config));
+    if let Some(shipper) = ReplicaShipper::new(member.server(), connect, config) {
+        tokio::spawn(shipper.keep());
     }
 }
 

@@ -106,10 +106,6 @@ pub const UNHEEDED: &[(&str, &[&str])] = &[
         &["hbase.master.fileSplitTimeout"],
     ),
     (
-        "a read replica is told of its primary's files when they change, and of nothing else",
-        &["hbase.region.replica.replication.enabled", "hbase.regionserver.storefile.refresh.period"],
-    ),
-    (
         "a server's name is what basalt.bind and hbase.unsafe.regionserver.hostname say",
         &[
             "hbase.regionserver.dns.interface",

@@ -7,3 +7,4 @@ mod groups;
 mod healing;
 mod locality;
 mod quotas;
+mod replicas;

@@ -7,7 +7,7 @@ use crate::groups::RegionServerGroups;
 use crate::host::{Observer, RegionHost};
 use crate::lifetime::Lifetime;
 use crate::procedure::operations::{Operation, Operations};
-use crate::servers::Servers;
+use crate::servers::{Servers, Wish};
 use crate::{ErrorKind, HostError, MasterError, Result, meta};
 use balancer::placement;
 use base::Clock;
@@ -26,6 +26,16 @@ pub(crate) const OPEN_ATTEMPTS: u32 = 5;
 
 /// The highest id of a read replica is 65535. Follows: `MutableRegionInfo`.
 const MAX_REPLICATION: u32 = 0x1_0000;
+
+/// The servers that have the other replicas of a region, the region itself among them.
+fn siblings(cluster: &Cluster, info: &RegionInfo) -> Vec<ServerName> {
+    let primary = info.replica(0);
+    let others = cluster.region(primary.encoded_name()).into_iter().chain(cluster.replicas_of(&primary));
+    others
+        .filter(|node| node.info.encoded_name() != info.encoded_name())
+        .filter_map(|node| node.location.clone())
+        .collect()
+}
 
 /// Where regions are, and how they get there.
 pub(crate) struct Assignment {
@@ -116,9 +126,6 @@ impl Assignment {
     /// # Errors
     /// As [`Assignment::assign`].
     pub async fn settle_replicas(self: &Arc<Self>, primaries: Vec<RegionInfo>) -> Result<()> {
-        if !self.serves_replicas() {
-            return Ok(());
-        }
         let (mut missing, mut excess) = (Vec::new(), Vec::new());
         {
             let mut cluster = self.cluster.write();
@@ -152,21 +159,15 @@ impl Assignment {
         self.open_all(missing).await
     }
 
-    /// Whether read replicas are opened. They show the files that the region has open in the same server, so not where regions are on several.
-    pub fn serves_replicas(&self) -> bool {
-        !self.servers.are_remote()
-    }
-
     /// Refuses a table that asks for more than is served.
     ///
     /// # Errors
     /// It asks for read replicas where there are none.
     pub fn check_replication(&self, table: &TableDescriptor) -> Result<()> {
         let replication = table.region_replication();
-        if replication > 1 && (table.name.is_meta() || !self.serves_replicas()) {
-            let what = if table.name.is_meta() { "of hbase:meta" } else { "by a cluster of several region servers" };
+        if replication > 1 && table.name.is_meta() {
             return Err(MasterError::do_not_retry(format!(
-                "REGION_REPLICATION {replication} of table {}: read replicas are not served {what} yet; use 1.",
+                "REGION_REPLICATION {replication} of table {}: read replicas are not served of hbase:meta yet; use 1.",
                 table.name
             )));
         }
@@ -330,10 +331,7 @@ impl Assignment {
         let node = cluster.region(info.encoded_name());
         let is_opening = node.is_some_and(|node| node.state == RegionState::Opening);
         let last = node.and_then(|node| node.location.clone());
-        // A read replica is where its primary is.
-        let primary = info.is_replica().then(|| info.replica(0));
-        let of_primary = primary.and_then(|primary| cluster.region(primary.encoded_name())?.location.clone());
-        let wanted = of_primary.as_ref().or(wanted);
+        let siblings = siblings(&cluster, info);
         if let Some(host) = last.as_ref().filter(|_| is_opening).and_then(|server| self.servers.get(server).ok()) {
             return Ok(Some(host));
         }
@@ -347,16 +345,19 @@ impl Assignment {
             return Ok(None);
         }
         let load = |server: &ServerName| cluster.regions_on(server);
-        let host = self.servers.choose_among(among.as_ref(), wanted.or(last.as_ref()), avoid, load)?;
+        // Where it was is no reason to share a server with another of its replicas.
+        let last = last.filter(|server| !siblings.contains(server));
+        let wish = Wish { among: among.as_ref(), wanted: wanted.or(last.as_ref()), avoid, apart: &siblings };
+        let host = self.servers.choose_by(wish, load)?;
         cluster.change_region(info.encoded_name(), |node| {
             (node.state, node.since, node.location) = (RegionState::Opening, now, Some(host.server_name()));
         });
         Ok(Some(host))
     }
 
-    /// The log of hbase:meta is split before everything else.
+    /// The log of hbase:meta is split before everything else. What a read replica shows does not depend on its server's.
     fn must_wait_for_logs(&self, info: &RegionInfo, server: &ServerName) -> bool {
-        !info.table.is_meta() && self.servers.has_logs_to_split(server)
+        !info.table.is_meta() && !info.is_replica() && self.servers.has_logs_to_split(server)
     }
 
     /// The server that is to close a region; none when it is open nowhere.

@@ -259,18 +259,33 @@ impl Input {
             }
             let Some(part) = parts.last_mut() else { continue };
             let number = part.snapshot.tables;
-            for node in cluster.regions_of(&table.name).filter(|node| is_balanced(node)) {
+            // Read replicas by their primaries, which may come after them.
+            let mut primaries: HashMap<Arc<str>, usize> = HashMap::new();
+            let mut of_replicas: Vec<(usize, Arc<str>)> = Vec::new();
+            for node in cluster.with_replicas_of(&table.name).filter(|node| is_balanced(node)) {
                 let Some(server) = node.location.as_ref().and_then(|name| numbers.get(name)) else { continue };
                 part.snapshot.tables = number + 1;
+                let primary = node.info.replica(0);
+                // The files are the primary's.
+                let found = localities.parts(primary.encoded_name(), &places);
+                let at = part.snapshot.regions.len();
+                match node.info.is_replica() {
+                    true => of_replicas.push((at, Arc::clone(primary.encoded_name()))),
+                    false => _ = primaries.insert(Arc::clone(primary.encoded_name()), at),
+                }
                 part.snapshot.regions.push(RegionEntry {
                     server: *server,
                     table: number,
+                    replica_id: node.info.replica_id,
                     created_ms: node.info.region_id,
                     costs: loads.get(node.info.encoded_name()).map(LoadHistory::costs).unwrap_or_default(),
-                    localities: localities.parts(node.info.encoded_name(), &places),
+                    localities: found,
                     ..RegionEntry::default()
                 });
                 part.infos.push(node.info.clone());
+            }
+            for (at, primary) in of_replicas {
+                part.snapshot.regions[at].primary = primaries.get(&primary).copied();
             }
         }
         drop((cluster, loads));

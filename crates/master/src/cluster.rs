@@ -212,6 +212,12 @@ impl Cluster {
         keys.filter_map(|(_, _, encoded)| self.regions.get(encoded)).filter(|node| !node.info.is_replica())
     }
 
+    /// A table's regions in key order, each with its read replicas.
+    pub fn with_replicas_of<'a>(&'a self, table: &TableName) -> impl Iterator<Item = &'a RegionNode> + use<'a> {
+        let keys = self.by_table.get(table).into_iter().flatten();
+        keys.filter_map(|(_, _, encoded)| self.regions.get(encoded))
+    }
+
     /// Every region but read replicas.
     pub fn regions(&self) -> impl Iterator<Item = &RegionNode> {
         self.regions.values().filter(|node| !node.info.is_replica())

@@ -13,7 +13,7 @@
 
 use crate::catalog::newest_hidden_stamp;
 use crate::chores;
-use crate::cluster::{Cluster, RegionState};
+use crate::cluster::{Cluster, RegionNode, RegionState};
 use crate::host::BoxFuture;
 use crate::master::Master;
 use crate::procedure::Caller;
@@ -542,7 +542,8 @@ pub(crate) fn misplaced(master: &Master, counts: impl Fn(&TableName, &ServerName
     let mut found = Vec::new();
     for (table, _) in cluster.tables() {
         let may = master.groups.candidates(&groups, group_of(&groups, &table.name, &cluster), &master.servers);
-        for node in cluster.regions_of(&table.name).filter(|node| node.is_live() && node.state == RegionState::Open) {
+        let open = |node: &&RegionNode| node.is_live() && node.state == RegionState::Open;
+        for node in cluster.with_replicas_of(&table.name).filter(open) {
             let Some(server) = node.location.as_ref().filter(|server| counts(&table.name, server)) else { continue };
             if may.contains(server) {
                 continue;

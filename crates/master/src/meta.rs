@@ -236,7 +236,20 @@ pub struct RegionRow {
     /// Parents of a merged child.
     pub merge_parents: Vec<RegionInfo>,
     /// Its read replicas that the row tells of.
-    pub replicas: Vec<RegionInfo>,
+    pub replicas: Vec<ReplicaRow>,
+}
+
+/// What a region's row says of one of its read replicas.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReplicaRow {
+    /// The replica.
+    pub info: RegionInfo,
+    /// Its state.
+    pub state: Option<RegionState>,
+    /// Where it last opened: sequence id.
+    pub open_seq_id: Option<u64>,
+    /// The server that has it, or is to open or close it; `None` where it is closed.
+    pub location: Option<ServerName>,
 }
 
 /// hbase:meta, read back.
@@ -276,28 +289,46 @@ fn parse_region_row(cells: &[CellRef<'_>]) -> Option<RegionRow> {
         cells.iter().find(|cell| cell.family() == INFO && cell.qualifier() == qualifier).map(|cell| cell.value())
     };
     let info = parse_region_info(column(REGION_INFO)?)?;
-    let state = column(STATE).and_then(|name| RegionState::from_str_name(std::str::from_utf8(name).ok()?));
-    let open_seq_id = column(OPEN_SEQ).and_then(|value| value.try_into().ok()).map(u64::from_be_bytes);
+    let (state, open_seq_id) = (state_of(&info, cells), open_seq_id_of(&info, cells));
     let daughters = [SPLIT_A, SPLIT_B].into_iter().filter_map(column).filter_map(parse_region_info).collect();
     let merge_parents = cells
         .iter()
         .filter(|cell| cell.family() == INFO && cell.qualifier().starts_with(MERGE_PREFIX))
         .filter_map(|cell| parse_region_info(cell.value()))
         .collect();
-    let location = location(cells);
+    let location = location(&info, cells);
     let replicas = replicas(&info, cells);
     Some(RegionRow { info, state, open_seq_id, location, daughters, merge_parents, replicas })
 }
 
 /// The read replicas of which a region's row has a server or a state. Follows: `CatalogFamilyFormat#parseReplicaIdFromServerColumn`.
-fn replicas(info: &RegionInfo, cells: &[CellRef<'_>]) -> Vec<RegionInfo> {
+fn replicas(info: &RegionInfo, cells: &[CellRef<'_>]) -> Vec<ReplicaRow> {
     let id = |cell: &CellRef<'_>| {
         let qualifier = std::str::from_utf8(cell.qualifier()).ok()?;
         let id = qualifier.strip_prefix("server_").or_else(|| qualifier.strip_prefix("state_"))?;
         u32::from_str_radix(id, 16).ok().filter(|replica| id.len() == 4 && *replica > 0)
     };
     let ids: BTreeSet<u32> = cells.iter().filter(|cell| cell.family() == INFO).filter_map(id).collect();
-    ids.into_iter().map(|id| info.replica(id)).collect()
+    let row = |id| {
+        let info = info.replica(id);
+        let (state, open_seq_id) = (state_of(&info, cells), open_seq_id_of(&info, cells));
+        ReplicaRow { state, open_seq_id, location: location(&info, cells), info }
+    };
+    ids.into_iter().map(row).collect()
+}
+
+/// What a row says of a region, or of its read replica.
+fn value_of<'c>(info: &RegionInfo, cells: &[CellRef<'c>], qualifier: &[u8]) -> Option<&'c [u8]> {
+    let column = column_of(info, qualifier);
+    cells.iter().find(|cell| cell.family() == INFO && cell.qualifier() == column).map(|cell| cell.value())
+}
+
+fn state_of(info: &RegionInfo, cells: &[CellRef<'_>]) -> Option<RegionState> {
+    value_of(info, cells, STATE).and_then(|name| RegionState::from_str_name(std::str::from_utf8(name).ok()?))
+}
+
+fn open_seq_id_of(info: &RegionInfo, cells: &[CellRef<'_>]) -> Option<u64> {
+    value_of(info, cells, OPEN_SEQ).and_then(|value| value.try_into().ok()).map(u64::from_be_bytes)
 }
 
 fn parse_table_row(cells: &[CellRef<'_>]) -> Option<(TableName, TableState)> {
@@ -328,15 +359,19 @@ pub fn parse_meta(cells: &CellBuffer) -> MetaContent {
 
 /// The servers on which a [`whole_scan`] of hbase:meta shows regions that are open, or on their way in or out.
 pub fn servers(cells: &CellBuffer) -> BTreeSet<String> {
-    rows(cells).filter_map(|row| location(&row)).map(|server| server.to_string()).collect()
+    let of_row = |row: Vec<CellRef<'_>>| -> Vec<ServerName> {
+        // Of a region that cannot be read, too: its server has a log.
+        let info = row.iter().find(|cell| cell.family() == INFO && cell.qualifier() == REGION_INFO);
+        let info = info.and_then(|cell| parse_region_info(cell.value())).unwrap_or_else(RegionInfo::meta);
+        let of_replicas = replicas(&info, &row).into_iter().filter_map(|replica| replica.location);
+        location(&info.replica(0), &row).into_iter().chain(of_replicas).collect()
+    };
+    rows(cells).flat_map(of_row).map(|server| server.to_string()).collect()
 }
 
-/// The server on which a row shows its region open, or on its way in or out.
-fn location(row: &[CellRef<'_>]) -> Option<ServerName> {
-    let column = |qualifier: &[u8]| {
-        let found = row.iter().find(|cell| cell.family() == INFO && cell.qualifier() == qualifier);
-        found.map(|cell| cell.value()).unwrap_or_default()
-    };
+/// The server on which a row shows its region, or a read replica, open, or on its way in or out.
+fn location(info: &RegionInfo, row: &[CellRef<'_>]) -> Option<ServerName> {
+    let column = |qualifier: &[u8]| value_of(info, row, qualifier).unwrap_or_default();
     if !matches!(column(STATE), b"OPEN" | b"OPENING" | b"CLOSING") {
         return None;
     }

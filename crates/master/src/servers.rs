@@ -18,6 +18,20 @@ enum DeadServer {
     Recovered,
 }
 
+/// Where a region is to be opened.
+#[derive(Clone, Copy)]
+pub(crate) struct Wish<'a> {
+    /// On one of these only, where there are any.
+    pub among: Option<&'a BTreeSet<ServerName>>,
+    /// On this one, if it may be.
+    pub wanted: Option<&'a ServerName>,
+    /// On this one only if there is no other: it could not be opened there just now.
+    pub avoid: Option<&'a ServerName>,
+    /// These have other replicas of it: on none of them, and on none of their machines, if there is another. Follows:
+    /// `BalancerClusterState#wouldLowerAvailability`.
+    pub apart: &'a [ServerName],
+}
+
 /// The region servers that are online, and those that were. Follows: `ServerManager`, `DeadServer`.
 pub(crate) struct Servers {
     online: RwLock<BTreeMap<ServerName, Arc<dyn RegionHost>>>,
@@ -165,6 +179,20 @@ impl Servers {
         avoid: Option<&ServerName>,
         load: impl Fn(&ServerName) -> usize,
     ) -> Result<Arc<dyn RegionHost>, HostError> {
+        self.choose_by(Wish { among, wanted, avoid, apart: &[] }, load)
+    }
+
+    /// The same for a region that has read replicas, or is one.
+    ///
+    /// # Errors
+    /// None of them is online.
+    pub fn choose_by(
+        &self,
+        Wish { among, wanted, avoid, apart }: Wish<'_>,
+        load: impl Fn(&ServerName) -> usize,
+    ) -> Result<Arc<dyn RegionHost>, HostError> {
+        let shares_server = |name: &ServerName| apart.contains(name);
+        let shares_machine = |name: &ServerName| apart.iter().any(|other| other.host == name.host);
         let may = |name: &ServerName| among.is_none_or(|among| among.contains(name));
         let draining = self.draining.read();
         let online = self.online.read();
@@ -174,8 +202,10 @@ impl Servers {
         let host = wanted.and_then(|name| online.get(name));
         let least = || {
             let candidates = online.iter().filter(|(name, _)| may(name));
-            let by_load =
-                candidates.min_by_key(|(name, _)| (Some(*name) == avoid, draining.contains(*name), load(name)));
+            let by_load = candidates.min_by_key(|(name, _)| {
+                let is_bad = (Some(*name) == avoid, draining.contains(*name));
+                (is_bad, shares_server(name), shares_machine(name), load(name))
+            });
             by_load.map(|(_, host)| host)
         };
         let nobody =

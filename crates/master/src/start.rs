@@ -353,9 +353,15 @@ pub(crate) async fn read_meta(
             if !cluster.exists(&row.info.table) && !is_being_made(&row.info.table, unfinished) {
                 tracing::error!(region = %row.info.name_string(), "hbase:meta has a region of a table without descriptor");
             }
-            if !host.is_remote() && row.info.replica_id == 0 && state != RegionState::Split {
-                let known = row.replicas.into_iter().map(|info| RegionNode::new(info, RegionState::Closed, now));
-                known.for_each(|replica| cluster.put_region(replica));
+            if row.info.replica_id == 0 && state != RegionState::Split {
+                for replica in row.replicas {
+                    let mut node = RegionNode::new(replica.info, RegionState::Closed, now);
+                    node.open_seq_id = replica.open_seq_id;
+                    if host.is_remote() && replica.location.is_some() {
+                        (node.state, node.location) = (replica.state.unwrap_or(node.state), replica.location);
+                    }
+                    cluster.put_region(node);
+                }
             }
             let mut node = RegionNode::new(row.info, state, now);
             node.open_seq_id = row.open_seq_id;
@@ -397,7 +403,7 @@ async fn bring_up_namespaces(master: &Arc<Master>, unfinished: &mut Vec<Unfinish
 
 /// Opens what should be open and is not; finishes what HBase left half enabled or half disabled.
 async fn assign_all(master: &Arc<Master>) -> Result<()> {
-    let (regions, enabling, disabling) = {
+    let (regions, replicated, enabling, disabling) = {
         let cluster = master.cluster.read();
         let in_state = |wanted: TableState| -> Vec<TableName> {
             cluster.tables().filter(|(_, state)| *state == wanted).map(|(table, _)| table.name.clone()).collect()
@@ -410,9 +416,18 @@ async fn assign_all(master: &Arc<Master>) -> Result<()> {
             .filter(|node| serves(&node.info.table))
             .map(|node| node.info.clone())
             .collect();
-        (regions, in_state(TableState::Enabling), in_state(TableState::Disabling))
+        // Those that are open already: perhaps a read replica is not.
+        let has_replicas = |node: &&RegionNode| {
+            let wants = cluster.descriptor(&node.info.table).is_some_and(|table| table.region_replication() > 1);
+            wants || cluster.replicas_of(&node.info).next().is_some()
+        };
+        let open = cluster.regions().filter(|node| node.is_live() && node.state == RegionState::Open);
+        let replicated: Vec<RegionInfo> =
+            open.filter(|node| serves(&node.info.table)).filter(has_replicas).map(|node| node.info.clone()).collect();
+        (regions, replicated, in_state(TableState::Enabling), in_state(TableState::Disabling))
     };
     master.assignment.assign(regions).await?;
+    master.assignment.settle_replicas(replicated).await?;
     for table in enabling {
         master.tables.set_state(&table, TableState::Enabled).await?;
     }

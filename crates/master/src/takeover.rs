@@ -170,7 +170,7 @@ async fn ask_who_has_what(master: &Arc<Master>) -> Result<()> {
     }
     let found: Vec<(RegionInfo, Found, u64)> = {
         let cluster = master.cluster.read();
-        let shown = cluster.regions().filter(|node| !node.info.table.is_meta());
+        let shown = cluster.with_replicas().filter(|node| !node.info.table.is_meta());
         let shown = shown.filter_map(|node| Some((node, node.location.clone()?)));
         let look = |(node, server): (&crate::cluster::RegionNode, ServerName)| {
             let found = match has.get(&server) {

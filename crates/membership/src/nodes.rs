@@ -84,6 +84,10 @@ impl ClusterNodes {
     /// The session is over.
     pub async fn enabled_peer(&self) -> Result<Option<String>, SessionOver> {
         for peer in self.coordinator.children(&self.path("replication/peers")).await? {
+            // HBase's way to tell read replicas, which goes another way here.
+            if peer == "region_replica_replication" {
+                continue;
+            }
             let state = self.coordinator.value(&self.path(&format!("replication/peers/{peer}/peer-state"))).await?;
             if state.as_ref().is_none_or(is_peer_enabled) {
                 return Ok(Some(peer));

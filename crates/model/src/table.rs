@@ -430,4 +430,9 @@ impl TableDescriptor {
     pub fn region_replication(&self) -> u32 {
         self.text("REGION_REPLICATION").and_then(|t| t.trim().parse().ok()).unwrap_or(1).max(1)
     }
+
+    /// Whether read replicas are told of edits before these are in files (REGION_MEMSTORE_REPLICATION).
+    pub fn region_memstore_replication(&self) -> bool {
+        self.text("REGION_MEMSTORE_REPLICATION").is_none_or(|text| text.trim().eq_ignore_ascii_case("true"))
+    }
 }

@@ -7,6 +7,8 @@ use crate::accounting::MemstoreAccounting;
 use crate::backpressure::{self, RegionDebt};
 use crate::error::{RegionError, Result};
 use crate::flush_policy::FlushPolicy;
+use crate::outbox::Outbox;
+use crate::replica::ReplicaState;
 use crate::row_lock::RowLocks;
 use crate::scan::update_readers::ScannerReadPoints;
 use crate::sequencer::Sequencer;
@@ -30,6 +32,8 @@ const LEAST_OF_FLUSHED: f64 = 0.125;
 const OPEN: u8 = 0;
 const CLOSING: u8 = 1;
 const CLOSED: u8 = 2;
+/// Open, and a read replica that answers no reads for now.
+const UNREADABLE: u8 = 3;
 
 /// Whether the region takes work.
 #[derive(Debug, Default)]
@@ -38,6 +42,21 @@ pub(crate) struct Serving(AtomicU8);
 impl Serving {
     pub(crate) fn is_open(&self) -> bool {
         self.0.load(Ordering::Acquire) == OPEN
+    }
+
+    /// Whether it is to be closed, or is.
+    pub(crate) fn is_closing(&self) -> bool {
+        matches!(self.0.load(Ordering::Acquire), CLOSING | CLOSED)
+    }
+
+    pub(crate) fn is_unreadable(&self) -> bool {
+        self.0.load(Ordering::Acquire) == UNREADABLE
+    }
+
+    /// Reads are answered from now on, or not; whether that is new. A region that closes answers none.
+    pub(crate) fn set_readable(&self, is_readable: bool) -> bool {
+        let (from, to) = if is_readable { (UNREADABLE, OPEN) } else { (OPEN, UNREADABLE) };
+        self.0.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -81,6 +100,10 @@ pub(crate) struct RegionCore {
     pub accounting: MemstoreAccounting,
     pub debt: RegionDebt,
     pub counters: Counters,
+    /// What its read replicas elsewhere are to be told, if anybody tells them.
+    pub outbox: Option<Outbox>,
+    /// Of a read replica: what it was told of its primary's log.
+    pub replica: Mutex<ReplicaState>,
 }
 
 impl RegionCore {
@@ -144,8 +167,21 @@ impl RegionCore {
         if self.serving.is_open() {
             return self.sequencer.check();
         }
+        Err(self.not_open())
+    }
+
+    #[cold]
+    fn not_open(&self) -> RegionError {
+        if self.serving.is_unreadable() {
+            return RegionError::ReadsDisabled(self.name().clone());
+        }
         let state = if self.serving.is_closed() { "closed" } else { "closing" };
-        Err(RegionError::NotServing { region: self.info.name_string(), state })
+        RegionError::NotServing { region: self.info.name_string(), state }
+    }
+
+    /// As [`RegionCore::check_open`], for what goes on while a read replica answers no reads.
+    pub(crate) fn check_not_closing(&self) -> Result<()> {
+        if self.serving.is_closing() { Err(self.not_open()) } else { self.sequencer.check() }
     }
 
     /// Refuses what changes the region where it takes no changes. Follows: `HRegion#checkReadOnly`, `ServerRegionReplicaUtil#isReadOnly`.

@@ -65,6 +65,8 @@ pub struct MemoryMeter {
     pub(crate) owing_bytes: AtomicU64,
     /// Regions with too many files.
     pub(crate) crowded_regions: AtomicUsize,
+    /// Held by what read replicas are still to be told.
+    outbox_bytes: AtomicI64,
 }
 
 /// A flushed segment that readers may still hold. Nothing but its own readers keeps it.
@@ -100,6 +102,15 @@ impl MemoryMeter {
     /// Bytes of the cells alone.
     pub fn data_bytes(&self) -> u64 {
         self.data_bytes.load(Ordering::Relaxed).max(0) as u64
+    }
+
+    /// Memory of what read replicas elsewhere are still to be told ([`crate::Outbox`]).
+    pub fn outbox_bytes(&self) -> u64 {
+        self.outbox_bytes.load(Ordering::Relaxed).max(0) as u64
+    }
+
+    pub(crate) fn outbox_grew(&self, bytes: i64) {
+        self.outbox_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// The segment is flushed: its bytes count as pinned until nobody holds it.

@@ -99,6 +99,9 @@ pub enum RegionError {
         /// "closing", "closed", "not online".
         state: &'static str,
     },
+    /// A read replica that does not know yet, or no more, what its primary has. In HBase's words.
+    #[error("{0}: The region's reads are disabled. Cannot serve the request")]
+    ReadsDisabled(Arc<str>),
     /// A mutation that is wrong in itself (row mismatch, timestamp).
     #[error("{0}")]
     FailedSanityCheck(String),
@@ -195,6 +198,7 @@ impl RegionError {
             RegionError::WrongRegion { .. } => ErrorKind::WrongRegion,
             RegionError::TooBusy(_) | RegionError::AheadOfClock { .. } => ErrorKind::RegionTooBusy,
             RegionError::NotServing { .. } => ErrorKind::NotServingRegion,
+            RegionError::ReadsDisabled(_) => ErrorKind::Io,
             RegionError::FailedSanityCheck(_) => ErrorKind::FailedSanityCheck,
             RegionError::DoNotRetry(_) => ErrorKind::DoNotRetry,
             RegionError::RowTooBig(_) => ErrorKind::RowTooBig,

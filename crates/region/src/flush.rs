@@ -65,6 +65,8 @@ pub enum FlushReason {
     Edits,
     /// The oldest edit is old.
     Age,
+    /// Read replicas elsewhere have missed something: all is to be flushed.
+    Replicas,
 }
 
 struct Snapshot<'a> {
@@ -144,6 +146,13 @@ impl<'r> Flusher<'r> {
 
     /// Whether and why the region should be flushed now.
     pub(crate) fn reason(&self) -> Option<FlushReason> {
+        // A read replica writes no files: what it holds goes when its primary's are there.
+        if self.core.info.is_replica() {
+            return None;
+        }
+        if self.core.outbox.as_ref().is_some_and(|outbox| outbox.flush_is_due(|| self.core.env.clock.now_ms().0)) {
+            return Some(FlushReason::Replicas);
+        }
         self.reason_now().filter(|_| !self.waits_for_compaction())
     }
 
@@ -178,7 +187,7 @@ impl<'r> Flusher<'r> {
 
     /// Writes memstores to files.
     pub(crate) fn flush(&self, request: &FlushRequest) -> Result<FlushOutcome> {
-        self.core.check_open()?;
+        self.core.check_not_closing()?;
         for family in &request.families {
             if self.core.store(family).is_none() {
                 return Err(self.core.no_such_family(family));
@@ -210,6 +219,7 @@ impl<'r> Flusher<'r> {
         let mut outcome = FlushOutcome::default();
         let left = self.flush_left(stores, &mut outcome)?;
         if stores.iter().all(|store| store.peek().memory.is_empty()) && self.account_for_left(&left, &mut outcome) {
+            self.tell_of_files_without_flush(stores);
             return Ok(outcome);
         }
         let log = &self.core.env.log;
@@ -221,7 +231,8 @@ impl<'r> Flusher<'r> {
             Err(error) => {
                 log.abort_flush(self.core.name());
                 self.core.accounting.abort_flush(oldest_before);
-                let marker = self.flush_marker(FlushAction::AbortFlush, &full, &[]);
+                self.core.outbox.as_ref().inspect(|outbox| outbox.whole_flush_failed());
+                let marker = self.flush_marker(FlushAction::AbortFlush, begun.seq_id, &full, &[]);
                 // The error matters more than a marker that could not be written.
                 let _ = marker::append(self.core, &marker);
                 return Err(error);
@@ -232,11 +243,9 @@ impl<'r> Flusher<'r> {
         let flushed = begun.stay_behind.map_or(seq_id, |lowest| {
             if base::inject!("region.flush.others-released") { seq_id } else { SeqId((lowest.0 - 1).min(seq_id.0)) }
         });
-        let marker = self.flush_marker(FlushAction::CommitFlush, &full, &files);
-        match marker::append(self.core, &marker) {
-            // The files are in place and say themselves up to where; without room for a marker none is needed.
-            Err(error) if error.remedy() == Remedy::StopServer => return Err(error),
-            _ => {}
+        self.tell_of_files(seq_id, &full, &files)?;
+        if let Some(outbox) = self.core.outbox.as_ref().filter(|outbox| outbox.is_flushing()) {
+            marker::tell_of_all_files(self.core, outbox, seq_id);
         }
         log.complete_flush(self.core.name(), flushed);
         outcome.seq_id = seq_id;
@@ -252,15 +261,50 @@ impl<'r> Flusher<'r> {
         if left.is_empty() {
             return Ok(left);
         }
-        let (_, ticket) = marker::append(self.core, &self.flush_marker(FlushAction::StartFlush, &left, &[]))?;
+        let start = |seq_id| self.flush_marker(FlushAction::StartFlush, seq_id, &left, &[]);
+        let (_, ticket) = marker::append_numbered(self.core, start)?;
         ticket.wait_for(Level::Synced).map_err(|failed| RegionError::log(self.core.name(), failed.into()))?;
         for store in &left {
             let Some(segment) = store.view().memory.flushing().cloned() else { continue };
             let seq_id = SeqId(store.snapshot_seq_id.load(Ordering::Acquire));
-            self.flush_snapshot(&Snapshot { store, segment }, seq_id, outcome)?;
+            let files = self.flush_snapshot(&Snapshot { store, segment }, seq_id, outcome)?;
             outcome.seq_id = outcome.seq_id.max(seq_id);
+            // Read replicas hear of its files nowhere else.
+            self.tell_of_files(seq_id, &[store], &[files])?;
         }
         Ok(left)
+    }
+
+    /// Says that there is nothing to flush; false where there is, or the log does not take it. Follows: `HRegion#writeFlushRequestMarkerToWAL`.
+    pub(crate) fn tell_nothing(&self) -> bool {
+        if self.core.check_not_closing().is_err() || self.core.check_not_read_only().is_err() {
+            return false;
+        }
+        let _flushing = self.core.flushing.lock();
+        let _no_updates = self.core.updates.write();
+        let is_empty = self.core.stores.iter().all(|store| store.peek().memory.is_empty());
+        is_empty
+            && marker::append_numbered(self.core, |id| self.flush_marker(FlushAction::CannotFlush, id, &[], &[]))
+                .is_ok()
+    }
+
+    /// Where nothing is in memory, read replicas that have missed something are told of the files at once.
+    fn tell_of_files_without_flush(&self, stores: &[&Store]) {
+        let Some(outbox) = self.core.outbox.as_ref().filter(|outbox| outbox.wants_flush()) else { return };
+        let _no_updates = self.core.updates.write();
+        if stores.len() == self.core.stores.len() && stores.iter().all(|store| store.peek().memory.is_empty()) {
+            outbox.whole_flush_begun();
+            marker::tell_of_all_files(self.core, outbox, self.core.sequencer.skip());
+        }
+    }
+
+    /// Says in the log which files a flush has made.
+    fn tell_of_files(&self, seq_id: SeqId, stores: &[&Store], files: &[Vec<Arc<StoreFile>>]) -> Result<()> {
+        match marker::append(self.core, &self.flush_marker(FlushAction::CommitFlush, seq_id, stores, files)) {
+            // The files are in place and say themselves up to where; without room for a marker none is needed.
+            Err(error) if error.remedy() == Remedy::StopServer => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// Swaps the memstores while nobody writes, and says so in the log. `left` are stores of which an earlier flush was finished just now.
@@ -273,8 +317,9 @@ impl<'r> Flusher<'r> {
         let only_left = left.iter().filter(|store| !full.iter().any(|other| other.name == store.name));
         let names: Vec<&[u8]> = full.iter().chain(only_left).map(|store| &store.name[..]).collect();
         let stay_behind = log.begin_flush(self.core.name(), &names);
-        let marker = self.flush_marker(FlushAction::StartFlush, &full, &[]);
-        let (seq_id, ticket) = marker::append(self.core, &marker).inspect_err(|_| log.abort_flush(self.core.name()))?;
+        let start = |seq_id| self.flush_marker(FlushAction::StartFlush, seq_id, &full, &[]);
+        let (seq_id, ticket) =
+            marker::append_numbered(self.core, start).inspect_err(|_| log.abort_flush(self.core.name()))?;
         // A store whose files claim this id would not be asked for the edits of the flush again.
         let claimed = full.iter().map(|store| store.max_flushed()).max().unwrap_or_default();
         base::never!(claimed >= seq_id, "flush {seq_id} of {} comes after files up to {claimed}", self.core.name());
@@ -285,6 +330,10 @@ impl<'r> Flusher<'r> {
                 Snapshot { store, segment: store.change(|view| view.memory.snapshot()) }
             })
             .collect();
+        // What an earlier flush left of any of them is in files, too.
+        if stores.len() == self.core.stores.len() {
+            self.core.outbox.as_ref().inspect(|outbox| outbox.whole_flush_begun());
+        }
         let is_rest_empty = || self.core.stores.iter().all(|store| store.peek().memory.active().is_empty());
         if full.len() == self.core.stores.len() || is_rest_empty() {
             self.core.accounting.begin_flush_of_all();
@@ -434,7 +483,14 @@ impl<'r> Flusher<'r> {
         compact::of_flush(&layout, &settings.stripes, segment.len() as u64).map_or(Output::One, Output::ByRow)
     }
 
-    fn flush_marker(&self, action: FlushAction, stores: &[&Store], files: &[Vec<Arc<StoreFile>>]) -> Marker {
+    /// All markers of a flush have its id: read replicas know by it what its files stand for.
+    fn flush_marker(
+        &self,
+        action: FlushAction,
+        seq_id: SeqId,
+        stores: &[&Store],
+        files: &[Vec<Arc<StoreFile>>],
+    ) -> Marker {
         let store_flushes = stores
             .iter()
             .enumerate()
@@ -448,7 +504,7 @@ impl<'r> Flusher<'r> {
             action: action as i32,
             table_name: self.core.info.table.as_str().as_bytes().to_vec().into(),
             encoded_region_name: self.core.name().as_bytes().to_vec().into(),
-            flush_sequence_number: Some(self.core.sequencer.last_seq_id().0),
+            flush_sequence_number: Some(seq_id.0),
             store_flushes,
             region_name: Some(self.core.info.name().clone()),
         })

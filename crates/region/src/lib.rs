@@ -45,6 +45,7 @@ mod mob;
 pub mod mvcc;
 mod new_file;
 mod open;
+mod outbox;
 mod prefetch;
 mod recovered_files;
 mod region;
@@ -79,6 +80,7 @@ pub use memstore::{prefault_chunks, release_pooled_chunks, set_chunk_pool_limit,
 pub use mob::MobStats;
 pub use mob::clean::clean_mob_files;
 pub use open::OpenRegion;
+pub use outbox::{Outbox, Outgoing};
 pub use region::{RecoveredNonce, Region};
 pub use scan::limits::{Limits, Progress, Reason, estimated_bytes};
 pub use scan::region_scanner::RegionScanner;

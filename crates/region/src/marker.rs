@@ -2,7 +2,9 @@
 
 use crate::core::RegionCore;
 use crate::error::{RegionError, Result};
+use crate::outbox::Outbox;
 use crate::region::RecoveredNonce;
+use crate::sequencer::Turn;
 use base::{SeqId, TimestampMs};
 use cell::{CellBuffer, CellSpec, CellType};
 use proto::pb;
@@ -12,11 +14,30 @@ use wal::{EntryKey, Ticket};
 /// Puts a marker into the log; it takes a sequence id that is visible at once.
 pub(crate) fn append(core: &RegionCore, marker: &Marker) -> Result<(SeqId, Ticket)> {
     let now = core.env.clock.now_ms();
+    let run = cell_of(core, marker, now);
+    append_cell(core, core.sequencer.turn(), &run, now)
+}
+
+/// As [`append`], of a marker that says its own sequence id.
+pub(crate) fn append_numbered(core: &RegionCore, marker: impl FnOnce(SeqId) -> Marker) -> Result<(SeqId, Ticket)> {
+    let now = core.env.clock.now_ms();
+    let turn = core.sequencer.turn();
+    let run = cell_of(core, &marker(turn.seq_id()), now);
+    append_cell(core, turn, &run, now)
+}
+
+fn cell_of(core: &RegionCore, marker: &Marker, now: TimestampMs) -> CellBuffer {
     let mut run = CellBuffer::new();
     marker.write(row_for_region(&core.info.start_key), now.0, &mut run);
-    let turn = core.sequencer.turn();
+    run
+}
+
+fn append_cell(core: &RegionCore, turn: Turn<'_>, run: &CellBuffer, now: TimestampMs) -> Result<(SeqId, Ticket)> {
     let key = EntryKey::new(core.name(), core.info.table.as_str(), turn.seq_id(), now, &[]);
     let appended = core.env.log.append(&key, run.bytes(), run.len());
+    if let (Some(outbox), Ok(ticket)) = (&core.outbox, &appended) {
+        outbox.push(turn.seq_id(), now.0, (run.bytes(), run.len()), (ticket.clone(), ticket.default_level()));
+    }
     turn.marked(appended).map_err(|e| RegionError::log(core.name(), e))
 }
 
@@ -42,8 +63,20 @@ pub(crate) fn append_nonce(core: &RegionCore, recovered: &RecoveredNonce) -> Res
     turn.marked(appended).map(|(_, ticket)| ticket).map_err(|e| RegionError::log(core.name(), e))
 }
 
+/// Tells read replicas that have missed something which files there are: all of them, for everything up to `seq_id`. Not in the log.
+pub(crate) fn tell_of_all_files(core: &RegionCore, outbox: &Outbox, seq_id: SeqId) {
+    let now = core.env.clock.now_ms();
+    let event = region_event_at(core, pb::region_event_descriptor::EventType::RegionOpen, seq_id);
+    let run = cell_of(core, &event, now);
+    outbox.whole_flush_ended(seq_id, now.0, (run.bytes(), run.len()));
+}
+
 /// Says that the region opens or closes, and what files it has.
 pub(crate) fn region_event(core: &RegionCore, event: pb::region_event_descriptor::EventType) -> Marker {
+    region_event_at(core, event, SeqId(core.sequencer.last_seq_id().0 + 1))
+}
+
+fn region_event_at(core: &RegionCore, event: pb::region_event_descriptor::EventType, seq_id: SeqId) -> Marker {
     let stores = core
         .stores
         .iter()
@@ -58,7 +91,7 @@ pub(crate) fn region_event(core: &RegionCore, event: pb::region_event_descriptor
         event_type: event as i32,
         table_name: core.info.table.as_str().as_bytes().to_vec().into(),
         encoded_region_name: core.name().as_bytes().to_vec().into(),
-        log_sequence_number: Some(core.sequencer.last_seq_id().0 + 1),
+        log_sequence_number: Some(seq_id.0),
         stores,
         server: Some(convert::to_proto::server_name(&core.env.server_name)),
         region_name: Some(core.info.name().clone()),

@@ -7,9 +7,10 @@ use crate::error::{RegionError, Result};
 use crate::flush_policy::FlushPolicy;
 use crate::marker;
 use crate::new_file::FileWriter;
+use crate::outbox::Outbox;
 use crate::region::RecoveredNonce;
 use crate::replay::{RecoveredEdits, Replayed, Replayer};
-use crate::replica;
+use crate::replica::{Replica, ReplicaState};
 use crate::row_lock::RowLocks;
 use crate::scan::update_readers::ScannerReadPoints;
 use crate::sequencer::Sequencer;
@@ -71,15 +72,35 @@ impl OpenRegion {
         Ok((core, nonces))
     }
 
-    /// Opens a read replica: what `primary` shows of its files now, and no directory, log or memstore of its own.
-    pub(crate) fn open_replica(self, primary: &RegionCore) -> Result<RegionCore> {
+    /// Opens a read replica: what `primary` shows of its files now, or else what the primary's directory has. Nothing is written there, and it has
+    /// no entry in a log; what its primary has recovered edits for comes with the primary's files.
+    pub(crate) fn open_replica(self, primary: Option<&RegionCore>) -> Result<RegionCore> {
         let settings = self.table_settings();
         let OpenRegion { info, table, env } = &self;
         let store = |family| Store::of_replica(env, info, table, family, &settings);
         let stores = table.families.keys().map(store).collect::<Result<Vec<_>>>()?;
-        let core = self.assemble(settings, stores, SeqId(primary.read_point().0));
-        replica::refresh(&core, primary);
+        let last = match primary {
+            Some(primary) => SeqId(primary.read_point().0),
+            None => self.last_of_primary()?,
+        };
+        let mut core = self.assemble(settings, stores, last);
+        match primary {
+            Some(primary) => _ = Replica::new(&core).share(primary),
+            None => _ = Replica::new(&core).refresh()?,
+        }
+        let in_files = core.stores.iter().map(Store::max_flushed).max().unwrap_or_default();
+        core.open_seq_id = core.open_seq_id.max(SeqId(in_files.0 + 1));
+        *core.replica.get_mut() = ReplicaState::opening(in_files);
         Ok(core)
+    }
+
+    /// Ids up to here were used when the primary closed last or opened: HBase has a replica's opening say no lower one.
+    fn last_of_primary(&self) -> Result<SeqId> {
+        let dir = rootdir::region_dir(&self.info).join(rootdir::recovered_edits::DIR);
+        let names = rootdir::list_if_exists(&*self.env.volume, &dir);
+        let names = names.map_err(|e| RegionError::volume(self.info.encoded_name(), e))?;
+        let last = rootdir::recovered_edits::max_seq_id_file(names.iter().map(|entry| entry.name.as_str()));
+        Ok(last.unwrap_or_default())
     }
 
     /// A server that does not know who else reads or writes a region's files, or who keeps the list of them, would lose some without a word.
@@ -87,10 +108,7 @@ impl OpenRegion {
         let OpenRegion { info, table, .. } = self;
         let name = info.name_string();
         if info.replica_id > 0 {
-            let why = format!(
-                "{name} is read replica {} of its region: it is opened beside its primary alone",
-                info.replica_id
-            );
+            let why = format!("{name} is read replica {} of its region, and is not opened as one", info.replica_id);
             return Err(RegionError::DoNotRetry(why));
         }
         table.families.values().try_for_each(|family| tracker_of(&self.env, info, table, family).map(|_| ()))
@@ -138,6 +156,7 @@ impl OpenRegion {
     fn assemble(self, settings: Arc<RegionSettings>, stores: Vec<Store>, last: SeqId) -> RegionCore {
         let OpenRegion { info, table, env } = self;
         let open_seq_id = SeqId(last.0 + 1);
+        let outbox = settings.replica_buffer_bytes.filter(|_| has_replicas_to_tell(&info, &table));
         let flush_bytes = table.flush_size_bytes().unwrap_or(settings.flush_size_bytes);
         let core = RegionCore {
             debt: RegionDebt::new(flush_bytes, flush_bytes.saturating_mul(settings.block_multiplier)),
@@ -157,6 +176,8 @@ impl OpenRegion {
             temp_dir: rootdir::temp_dir(&info, &env.server_name, open_seq_id),
             accounting: MemstoreAccounting::new(&env.memory, env.clock.now_ms().0),
             counters: Counters::default(),
+            outbox: outbox.map(|bytes| Outbox::new(&env.memory, bytes, table.region_memstore_replication())),
+            replica: Mutex::default(),
             info,
             table,
             env,
@@ -164,6 +185,11 @@ impl OpenRegion {
         core.count_files();
         core
     }
+}
+
+/// As in HBase those of hbase:meta are told by a switch of its own, which is not there.
+fn has_replicas_to_tell(info: &RegionInfo, table: &TableDescriptor) -> bool {
+    !info.is_replica() && !info.table.is_meta() && table.region_replication() > 1
 }
 
 /// Decides how far this opening's bound of splits is from the table's. Not a draw from the server's numbers: names of files come from there.
@@ -180,6 +206,9 @@ fn begin(core: &RegionCore, edits: RecoveredEdits) -> Result<Vec<RecoveredNonce>
     let replayer = Replayer::new(core);
     let replayed = replayer.replay(edits).and_then(|replayed| {
         marker::append(core, &marker::region_event(core, EventType::RegionOpen))?;
+        if let Some(outbox) = core.outbox.as_ref().filter(|_| core.accounting.heap_bytes() == 0) {
+            outbox.opens_whole();
+        }
         Ok(replayed)
     });
     let Replayed { nonces, kept } = replayed.map_err(|error| {

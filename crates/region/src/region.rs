@@ -9,6 +9,8 @@ use crate::core::RegionCore;
 use crate::error::{RegionError, Result};
 use crate::flush::{FlushOutcome, FlushReason, FlushRequest, Flusher};
 use crate::open::OpenRegion;
+use crate::outbox::Outbox;
+use crate::replica::Replica;
 use crate::scan::open::RegionReader;
 use crate::scan::region_scanner::RegionScanner;
 use crate::split::Splitter;
@@ -59,23 +61,75 @@ impl Region {
         Ok(Arc::new(Region { core, recovered_nonces: Mutex::new(nonces) }))
     }
 
-    /// Opens a read replica of `primary`, which is open here: it shows the files that the primary has now, is read only, and writes nothing.
+    /// Opens a read replica: it shows the files that its primary has now, is read only, and writes nothing. Where `primary` is open here, too,
+    /// they share the files; else it finds those that the primary's directory has.
     ///
     /// # Errors
-    /// `open` is no replica of `primary`; what [`Region::open`] refuses of a table.
-    pub fn open_replica(open: OpenRegion, primary: &Region) -> Result<Arc<Region>> {
-        if !open.info.is_replica() || open.info.replica(0) != primary.info().replica(0) {
-            let (name, other) = (open.info.name_string(), primary.info().name_string());
-            return Err(RegionError::DoNotRetry(format!("{name} is no read replica of {other}")));
+    /// `open` is no replica, or not of `primary`; what [`Region::open`] refuses of a table; a file cannot be read or is damaged.
+    pub fn open_replica(open: OpenRegion, primary: Option<&Region>) -> Result<Arc<Region>> {
+        let name = || open.info.name_string();
+        if !open.info.is_replica() {
+            return Err(RegionError::DoNotRetry(format!("{} is no read replica of any region", name())));
         }
-        primary.core.check_open()?;
-        let core = open.open_replica(&primary.core)?;
+        if let Some(primary) = primary {
+            if open.info.replica(0) != primary.info().replica(0) {
+                let other = primary.info().name_string();
+                return Err(RegionError::DoNotRetry(format!("{} is no read replica of {other}", name())));
+            }
+            primary.core.check_open()?;
+        }
+        let core = open.open_replica(primary.map(|primary| &primary.core))?;
         Ok(Arc::new(Region { core, recovered_nonces: Mutex::default() }))
     }
 
-    /// Has a read replica show the files that its `primary` has now; whether they are others than before.
+    /// Has a read replica show the files that its `primary`, which is open here, has now; whether they are others than before.
     pub fn refresh(&self, primary: &Region) -> bool {
-        self.info().is_replica() && crate::replica::refresh(&self.core, &primary.core)
+        self.info().is_replica() && Replica::new(&self.core).share(&primary.core)
+    }
+
+    /// What its read replicas elsewhere are to be told; `None` where it has none, or nobody tells them.
+    pub fn outbox(&self) -> Option<&Outbox> {
+        self.core.outbox.as_ref()
+    }
+
+    /// Says in the log that there is nothing to flush: read replicas that wait for a flush have all then. False, and it says nothing, where there is
+    /// something by now, or the log has no room.
+    pub fn tell_nothing_to_flush(&self) -> bool {
+        Flusher::new(&self.core).tell_nothing()
+    }
+
+    /// Takes an entry of the primary's log: of a read replica, which shows it from now on. Blocks where it tells of files.
+    ///
+    /// # Errors
+    /// It is no read replica; it closes; the entry is of another region, or cannot be read: nothing of it was taken. A file that it tells of cannot
+    /// be read.
+    pub fn replay(&self, entry: &wal::InheritedEdit) -> Result<()> {
+        if !self.info().is_replica() {
+            let name = self.info().name_string();
+            return Err(RegionError::DoNotRetry(format!(
+                "{name} is no read replica: it takes no entries of other logs"
+            )));
+        }
+        Replica::new(&self.core).replay(entry)
+    }
+
+    /// Has a read replica show the files that its primary's directory has now; whether they are others than before. Memory that they stand for is
+    /// given back. Lists a directory for each family, and opens the files that are new.
+    ///
+    /// # Errors
+    /// It closes; a file cannot be read or is damaged: it shows what it showed.
+    pub fn refresh_files(&self) -> Result<bool> {
+        if self.info().is_replica() { Replica::new(&self.core).refresh() } else { Ok(false) }
+    }
+
+    /// A read replica answers reads from now on, or does not: what it shows may be too old, or have gaps. Whether that is new.
+    pub fn set_reads_enabled(&self, on: bool) -> bool {
+        self.info().is_replica() && self.core.serving.set_readable(on)
+    }
+
+    /// Whether a read replica is open and answers no reads.
+    pub fn are_reads_disabled(&self) -> bool {
+        self.core.serving.is_unreadable()
     }
 
     /// Stops serving. With [`CloseMode::Flush`] everything in memory is in files when it returns; the region may then be
@@ -97,7 +151,7 @@ impl Region {
 
     /// Whether it takes no new work.
     pub fn is_closing(&self) -> bool {
-        !self.core.serving.is_open()
+        self.core.serving.is_closing()
     }
 
     /// The nonces that replayed edits carried; they are given once.

@@ -231,6 +231,11 @@ impl<'r> Replayer<'r> {
         Ok(())
     }
 
+    /// Brings an edit in as it came, for a read replica: no nonce is remembered, for nobody writes there.
+    pub(crate) fn apply(&self, edit: &InheritedEdit) -> bool {
+        self.replay_edit(edit, &ReplayFilter::default(), &mut Vec::new(), |_| ())
+    }
+
     /// Brings an edit in; tells which stores got cells, and whether one did.
     fn replay_edit(
         &self,

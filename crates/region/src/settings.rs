@@ -33,6 +33,26 @@ pub const FLUSH_SIZE: Setting<u64> = Setting {
     doc: "A region whose memstores hold this many bytes is flushed. More means fewer, larger store files, more memory \
           and a longer replay after a crash.",
 };
+/// Whether read replicas are told of what is written.
+pub const REPLICA_REPLICATION: Setting<bool> = Setting {
+    key: "hbase.region.replica.replication.enabled",
+    default: false,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "Tell read replicas on other servers of what is written, as soon as the log has it; else they show what is in store files. To be the \
+          same on all region servers.",
+};
+/// What may wait to be told.
+pub const REPLICA_BUFFER: Setting<u64> = Setting {
+    key: "hbase.region.replica.replication.buffersize",
+    default: 128 * MIB,
+    min: KIB,
+    max: 1024 * GIB,
+    unit: "bytes",
+    doc: "What may wait to be told to read replicas, of all regions of a server; no more than a sixteenth of the memory budget, 1 MiB at least. \
+          Where there is more, it is forgotten, and the region is flushed, at most every 30 s, so that its replicas find the rest in files.",
+};
 /// Multiple of the flush size at which writes are refused.
 pub const BLOCK_MULTIPLIER: Setting<u64> = Setting {
     key: "hbase.hregion.memstore.block.multiplier",
@@ -503,6 +523,8 @@ pub const ALL: &[&dyn SettingRow] = &[
     &FILE_TRACKER,
     &FILE_TRACKER_SOURCE,
     &FILE_TRACKER_TARGET,
+    &REPLICA_REPLICATION,
+    &REPLICA_BUFFER,
     &FLUSH_SIZE,
     &BLOCK_MULTIPLIER,
     &FLUSH_POLICY,

@@ -255,6 +255,7 @@ pub(crate) fn live_files<'a>(
             in_memory: descriptor.in_memory(),
             hot_age_ms: None,
             dictionary: dictionary.as_ref(),
+            moves: None,
         };
         let dir = rootdir::family_dir(info, family);
         let tracker = tracker_of(env, info, table, descriptor)?;

@@ -139,6 +139,7 @@ impl Store {
             in_memory: family.in_memory(),
             hot_age_ms: settings.hot_age_ms,
             dictionary: dictionary.as_ref(),
+            moves: None,
         };
         let (tracker, names) =
             StoreTracker::open(env, region, &dir, tracker_of(env, info, table, family)?, directory_exists)?;
@@ -173,8 +174,8 @@ impl Store {
         let family = &table.families[name];
         let settings = of_family(table_settings, family, info);
         let tracker = StoreTracker::of_replica(tracker_of(env, info, table, family)?);
-        // The files are those that the primary has opened.
-        Ok(Store::assemble(env, info, table, name, settings, tracker, Arc::new([]), None))
+        let dictionary = dictionary_of(env, &settings, family, info.encoded_name())?;
+        Ok(Store::assemble(env, info, table, name, settings, tracker, Arc::new([]), dictionary))
     }
 
     #[allow(clippy::too_many_arguments, reason = "what two openings have in common")]
@@ -303,6 +304,7 @@ impl Store {
             in_memory: self.family().in_memory(),
             hot_age_ms: self.settings.load().hot_age_ms,
             dictionary: self.dictionary.as_ref(),
+            moves: info.is_replica().then_some(&env.volume),
         }
     }
 }

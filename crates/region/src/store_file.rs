@@ -7,9 +7,10 @@ use base::{ReadPoint, SeqId};
 use bytes::Bytes;
 use cell::KeyRef;
 use cell::print::Binary;
-use fs::{BlockHosts, DirEntry, FilePath, Volume};
+use fs::{BlockHosts, DirEntry, FilePath, ReadAt, ReadHints, Volume};
 use hfile::{BlockCache, Dictionary, Half, HalfSide, Reader, ReaderContext};
 use model::RegionInfo;
+use parking_lot::RwLock;
 use proto::{Message, magic, pb};
 use rootdir::{FileName, family_dir};
 use std::collections::BTreeSet;
@@ -51,6 +52,8 @@ pub(crate) struct Opening<'a> {
     pub hot_age_ms: Option<i64>,
     /// As [`ReaderContext::dictionary`].
     pub dictionary: Option<&'a Arc<Dictionary>>,
+    /// Of a read replica, whose files others move while they are read.
+    pub moves: Option<&'a Arc<dyn Volume>>,
 }
 
 impl StoreFile {
@@ -73,7 +76,14 @@ impl StoreFile {
         let damaged = |what: String| RegionError::Damaged { region: region.clone(), what };
         let path = || family_dir(opening.info, opening.family).join(name);
         if parsed.parent.is_some() {
-            let bytes = opening.volume.read(&path()).map_err(|e| RegionError::volume(region, e))?;
+            let bytes = match opening.volume.read(&path()) {
+                // HBase archives references that a compaction has replaced.
+                Err(error) if error.is_not_found() && opening.moves.is_some() => {
+                    opening.volume.read(&rootdir::archive_dir(&path())).map_err(|_| error)
+                }
+                read => read,
+            };
+            let bytes = bytes.map_err(|e| RegionError::volume(region, e))?;
             let half = parse_reference(&bytes)
                 .ok_or_else(|| damaged(format!("{} is not a reference to a store file", path())))?;
             check_half(opening.info, &half).map_err(|what| damaged(format!("{} is damaged: {what}", path())))?;
@@ -196,6 +206,11 @@ fn open_first(opening: Opening<'_>, parsed: &FileName, context: ReaderContext) -
     for path in &candidates {
         match opening.volume.open(path) {
             Ok(file) => {
+                let file = match opening.moves {
+                    Some(volume) => MovingFile::over(volume, &candidates, file),
+                    None => Ok(file),
+                };
+                let file = file.map_err(|e| RegionError::volume(region, e))?;
                 return Reader::open_at(file, path, context).map_err(|e| RegionError::file(region, e));
             }
             Err(error) if error.is_not_found() => missing = missing.or(Some(error)),
@@ -205,6 +220,51 @@ fn open_first(opening: Opening<'_>, parsed: &FileName, context: ReaderContext) -
     match missing {
         Some(error) => Err(RegionError::volume(region, error)),
         None => Err(RegionError::Damaged { region: region.clone(), what: format!("{} has no place", parsed.file) }),
+    }
+}
+
+/// A file that somebody else may move to another of its places, or out of reach, while it is read: one that cannot be read is looked for there.
+/// Follows: `FileLink.FileLinkInputStream`.
+struct MovingFile {
+    volume: Arc<dyn Volume>,
+    places: Vec<FilePath>,
+    len_bytes: u64,
+    first: Arc<dyn ReadAt>,
+    /// In place of the first.
+    found: RwLock<Option<Arc<dyn ReadAt>>>,
+}
+
+impl MovingFile {
+    fn over(volume: &Arc<dyn Volume>, places: &[FilePath], first: Arc<dyn ReadAt>) -> fs::Result<Arc<dyn ReadAt>> {
+        let (volume, places, len_bytes) = (volume.clone(), places.to_vec(), first.len()?);
+        Ok(Arc::new(MovingFile { volume, places, len_bytes, first, found: RwLock::default() }))
+    }
+
+    /// The same file, opened anew where it is now.
+    fn find(&self) -> Option<Arc<dyn ReadAt>> {
+        let mut opened = self.places.iter().filter_map(|place| self.volume.open(place).ok());
+        opened.find(|file| file.len().is_ok_and(|len_bytes| len_bytes == self.len_bytes))
+    }
+}
+
+impl ReadAt for MovingFile {
+    fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> fs::Result<()> {
+        let now = self.found.read().clone();
+        let Err(error) = now.as_ref().unwrap_or(&self.first).read_exact_at(buf, offset) else { return Ok(()) };
+        if offset.checked_add(buf.len() as u64).is_none_or(|end| end > self.len_bytes) {
+            return Err(error);
+        }
+        let Some(found) = self.find() else { return Err(error) };
+        *self.found.write() = Some(found.clone());
+        found.read_exact_at(buf, offset)
+    }
+
+    fn len(&self) -> fs::Result<u64> {
+        Ok(self.len_bytes)
+    }
+
+    fn hints(&self) -> Option<&dyn ReadHints> {
+        self.first.hints()
     }
 }
 

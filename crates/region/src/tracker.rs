@@ -111,6 +111,19 @@ impl StoreTracker {
         StoreTracker { tracker, list: None }
     }
 
+    /// Which files the store of a read replica has now, by who keeps the list.
+    ///
+    /// # Errors
+    /// The volume fails, or the list is damaged.
+    pub(crate) fn names_of_primary(
+        &self,
+        volume: &dyn Volume,
+        region: &Arc<str>,
+        dir: &FilePath,
+    ) -> Result<Vec<String>> {
+        names_of_closed(volume, region, dir, self.tracker)
+    }
+
     /// Opens it and says which files the store has, those of a dead server's edits too.
     ///
     /// # Errors

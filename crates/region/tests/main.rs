@@ -23,6 +23,7 @@ mod moving;
 mod online;
 mod point;
 mod regions;
+mod replays;
 mod replicas;
 mod same_files;
 mod scenarios;

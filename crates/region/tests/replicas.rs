@@ -11,7 +11,13 @@ const NOW: i64 = 1_700_000_000_000;
 
 fn replica_of(server: &Server, primary: &Region, id: u32) -> Result<Arc<Region>, RegionError> {
     let (info, table) = (primary.info().replica(id), primary.table().clone());
-    Region::open_replica(OpenRegion { info, table, env: server.env.clone() }, primary)
+    Region::open_replica(OpenRegion { info, table, env: server.env.clone() }, Some(primary))
+}
+
+/// A replica on another server, which has nothing of the primary but the volume.
+fn elsewhere(server: &Server, primary: &Region) -> Result<Arc<Region>, RegionError> {
+    let (info, table) = (primary.info().replica(1), primary.table().clone());
+    Region::open_replica(OpenRegion { info, table, env: another_server(server) }, None)
 }
 
 fn rows(region: &Arc<Region>) -> Vec<String> {
@@ -106,9 +112,14 @@ fn it_is_opened_beside_its_own_primary_and_no_other() {
     let other = model::RegionInfo::with_replica(table_name(), Bytes::new(), Bytes::new(), 7, 1);
     for info in [other, primary.info().clone()] {
         let open = OpenRegion { info, table: table.clone(), env: env() };
-        let error = Region::open_replica(open, &primary).map(drop).expect_err("refused").to_string();
+        let error = Region::open_replica(open, Some(&primary)).map(drop).expect_err("refused").to_string();
         assert!(error.contains("is no read replica of"), "{error}");
     }
+    let open = OpenRegion { info: primary.info().clone(), table: table.clone(), env: env() };
+    let error = Region::open_replica(open, None).map(drop).expect_err("refused").to_string();
+    assert!(error.contains("is no read replica of any region"), "{error}");
+    let replica = OpenRegion { info: primary.info().replica(1), table: table.clone(), env: env() };
+    assert!(Region::open(replica).is_err(), "it would write");
     primary.close(CloseMode::Flush).expect("closed");
     assert!(matches!(replica_of(&server, &primary, 1), Err(RegionError::NotServing { .. })));
 }
@@ -128,4 +139,108 @@ fn a_scan_that_is_resumed_at_an_older_moment_goes_on_with_what_there_is() {
     assert!(replica.refresh(&primary));
     let resumed = Scan { read_point: Some(then), ..Scan::default() };
     assert_eq!(scan(&replica, &resumed, 0).concat(), ["a/f:q/2/Put=v2"], "not: nothing");
+}
+
+#[test]
+fn on_another_server_it_finds_what_its_primary_has_in_files() {
+    for tracker in ["DEFAULT", "FILE"] {
+        let server = Server::new(NOW);
+        let mut table = TableDescriptor::new(table_name(), [family("f"), family("g")]);
+        table.attributes.insert("hbase.store.file-tracker.impl".into(), tracker.into());
+        let primary = server.open(&whole_table(), &Arc::new(table)).expect("opened");
+        write(&primary, &[put("a", "f", "q", 1, "v1"), put("b", "g", "q", 1, "v1")]);
+        flush(&primary);
+        write(&primary, &[put("a", "f", "q", 2, "v2")]);
+        let before = server.volume.all_files();
+        let replica = elsewhere(&server, &primary).expect("opened");
+        assert_eq!(rows(&replica), ["a/f:q/1/Put=v1", "b/g:q/1/Put=v1"], "{tracker}");
+        assert!(!replica.refresh_files().expect("looked") && !primary.refresh_files().expect("none of its business"));
+        flush(&primary);
+        assert!(replica.refresh_files().expect("looked"));
+        assert_eq!(rows(&replica), rows(&primary));
+        let compacted = primary.store_file_paths(b"f").expect("there");
+        major_compact(&primary);
+        server.env.log.sync_once().expect("synced");
+        primary.archive_compacted_files().expect("asked");
+        let is_there = |path: &String| server.volume.exists(&FilePath::new(path)).expect("memory");
+        assert!(!compacted.iter().any(is_there), "{tracker}: {compacted:?}, which nobody here shows");
+        assert_eq!(rows(&replica), rows(&primary), "{tracker}: they are in the archive");
+        assert!(replica.refresh_files().expect("looked"));
+        assert_eq!(replica.store_file_paths(b"f"), primary.store_file_paths(b"f"));
+        assert_eq!(rows(&replica), rows(&primary));
+        primary.close(CloseMode::Flush).expect("closed");
+        let left = server.volume.all_files();
+        assert!(!replica.refresh_files().expect("looked"), "a closed primary has the same files");
+        replica.close(CloseMode::Flush).expect("closed");
+        assert_eq!(server.volume.all_files(), left, "{tracker}: nothing was written, moved or removed");
+        assert_ne!(before, left);
+    }
+}
+
+#[test]
+fn it_shows_files_that_are_compacted_away_between_its_look_and_its_opening_them() {
+    let server = Server::new(NOW);
+    let primary = server.table([family("f")]);
+    for value in ["v1", "v2"] {
+        write(&primary, &[put("a", "f", "q", 1, value)]);
+        flush(&primary);
+    }
+    // In the directory is the output as well as the input: as where the primary died before it archived that.
+    major_compact(&primary);
+    let replica = elsewhere(&server, &primary).expect("opened");
+    assert_eq!(replica.store_file_paths(b"f"), primary.store_file_paths(b"f"), "what was replaced does not count");
+    assert_eq!(rows(&replica), ["a/f:q/1/Put=v2"]);
+}
+
+#[test]
+fn on_another_server_it_reads_its_parents_files_through_references() {
+    let server = Server::new(NOW);
+    let parent = server.table([family("f")]);
+    for row in ["a", "b", "m", "x"] {
+        write(&parent, &[put(row, "f", "q", 1, row)]);
+    }
+    flush(&parent);
+    let id = parent.info().region_id + 1;
+    let daughters = [("", "m"), ("m", "")]
+        .map(|(start, end)| model::RegionInfo::new(table_name(), Bytes::from(start), Bytes::from(end), id));
+    parent.close(CloseMode::Flush).expect("closed");
+    let table = parent.table().clone();
+    basalt_region::split::write_daughters(&server.env, parent.info(), &table, [&daughters[0], &daughters[1]])
+        .expect("written");
+    for (daughter, expected) in daughters.iter().zip([&["a", "b"], &["m", "x"]]) {
+        let open = |info: &model::RegionInfo| OpenRegion {
+            info: info.clone(),
+            table: table.clone(),
+            env: another_server(&server),
+        };
+        let replica = Region::open_replica(open(&daughter.replica(1)), None).expect("opened");
+        let shown: Vec<String> = expected.iter().map(|row| format!("{row}/f:q/1/Put={row}")).collect();
+        assert_eq!(rows(&replica), shown, "before its primary is open");
+        let primary = server.open(daughter, &table).expect("opened");
+        major_compact(&primary);
+        server.env.log.sync_once().expect("synced");
+        primary.archive_compacted_files().expect("asked");
+        assert_eq!(rows(&replica), shown, "its reference is gone");
+        assert!(replica.refresh_files().expect("looked"));
+        assert_eq!(rows(&replica), shown);
+    }
+}
+
+#[test]
+fn one_that_answers_no_reads_says_so_and_closes_as_any() {
+    let server = Server::new(NOW);
+    let primary = server.table([family("f")]);
+    let replica = elsewhere(&server, &primary).expect("opened");
+    assert!(!primary.set_reads_enabled(false), "a region with writes answers reads");
+    assert!(replica.set_reads_enabled(false) && !replica.set_reads_enabled(false));
+    let error = replica.scanner(&Scan::default()).map(drop).expect_err("refused");
+    let expected = format!("{}: The region's reads are disabled. Cannot serve the request", replica.name());
+    assert_eq!((error.to_string(), error.kind()), (expected, basalt_region::ErrorKind::Io));
+    assert!(!replica.is_closing() && replica.are_reads_disabled());
+    replica.refresh_files().expect("it goes on");
+    assert!(replica.set_reads_enabled(true));
+    assert!(rows(&replica).is_empty());
+    replica.set_reads_enabled(false);
+    replica.close(CloseMode::Flush).expect("closed");
+    assert!(!replica.set_reads_enabled(true) && matches!(replica.refresh_files(), Err(RegionError::NotServing { .. })));
 }

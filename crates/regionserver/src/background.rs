@@ -3,8 +3,9 @@
 use crate::idle_scanners;
 use crate::maintenance::CompactionRequest;
 use crate::operations::Compacted;
+use crate::replicas::RefreshTimes;
 use crate::server::RegionServer;
-use crate::{settings, slow_log, traces};
+use crate::{replicas, settings, slow_log, traces};
 use base::{Config, Holder, LogThrottle};
 use parking_lot::Mutex;
 use region::{CompactionKind, FlushRequest, Region, Throttle};
@@ -132,6 +133,9 @@ pub(crate) fn spawn(server: &Arc<RegionServer>, config: &Config) -> Vec<JoinHand
         };
         start("slow-log-table".into(), Box::new(body));
     }
+    if let Some(times) = RefreshTimes::from_config(config) {
+        start("store-files".into(), Box::new(move |server| replicas::refresh_periodically(server, times)));
+    }
     if server.env.keys.is_on() {
         start("keys".into(), Box::new(crate::keys::run));
     }
@@ -207,7 +211,21 @@ fn write_second_level(server: &Arc<RegionServer>, bytes_per_second: u64) {
 
 fn flush(server: &Arc<RegionServer>, name: &Arc<str>, reason: &'static str) {
     let Some(region) = server.region(name) else { return };
-    let flushed = server.flush(&region, &FlushRequest::default());
+    if region.info().is_replica() {
+        let held_bytes = region.memstore_bytes();
+        let refreshed = server.refresh_replica(&region);
+        if let Err(error) = &refreshed {
+            tracing::warn!("the store files of read replica {} were not found: {error}", region.info().name_string());
+        }
+        if region.memstore_bytes() >= held_bytes {
+            // Its primary has not flushed: not asked again at once.
+            server.rest(FAILED_FLUSH_PAUSE);
+        }
+        return;
+    }
+    // Read replicas that missed something are told of the files when all is in files.
+    let all = region.outbox().is_some_and(|outbox| outbox.wants_flush());
+    let flushed = server.flush(&region, &FlushRequest { all, ..FlushRequest::default() });
     match flushed {
         Ok(outcome) => {
             if outcome.flushed {
@@ -499,7 +517,8 @@ fn relieve_memory(server: &Arc<RegionServer>) {
             tracing::info!("{closed} idle scanners were closed: they held memstores that are in files already");
         }
     }
-    server.ledger.report(Holder::Memstores, memory.memstore_bytes() + memory.pinned_bytes());
+    let held_bytes = memory.memstore_bytes() + memory.pinned_bytes() + memory.outbox_bytes();
+    server.ledger.report(Holder::Memstores, held_bytes);
     server.env.cache.sweep();
     let cache = server.env.cache.stats();
     server.env.cache.second().inspect(|second| second.set_now(server.env.clock.now_ms()));
@@ -518,10 +537,20 @@ pub(crate) fn flush_largest(server: &RegionServer) {
     if held < marks.low_bytes {
         return;
     }
-    let mut regions: Vec<_> = server.regions().into_iter().map(|region| (region.memstore_bytes(), region)).collect();
-    regions.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+    // A read replica flushes nothing, and gives memory back only if its primary has.
+    let multiplier = server.settings().replica_refresh_multiplier;
+    let weight = |region: &Region| {
+        let bytes = region.memstore_bytes();
+        match region.info().is_replica() {
+            true => multiplier.map_or(0, |multiplier| (bytes as f64 / multiplier) as u64),
+            false => bytes,
+        }
+    };
+    let mut regions: Vec<_> = server.regions().into_iter().map(|region| (weight(&region), region)).collect();
+    regions.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
     let mut to_free = held - marks.low_bytes + marks.low_bytes / 10;
-    for (bytes, region) in regions {
+    for (weight, region) in regions {
+        let bytes = if weight == 0 { 0 } else { region.memstore_bytes() };
         if bytes == 0 || to_free == 0 {
             break;
         }

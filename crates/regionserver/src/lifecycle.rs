@@ -75,7 +75,7 @@ impl RegionServer {
         let env = if info.table.is_meta() { self.meta_env.clone() } else { self.env.clone() };
         let request = OpenRegion { info: info.clone(), table, env };
         let opened = if info.is_replica() {
-            Region::open_replica(request, &*self.online(info.replica(0).encoded_name())?)
+            Region::open_replica(request, self.region(info.replica(0).encoded_name()).as_deref())
         } else {
             Region::open(request)
         };
@@ -87,6 +87,7 @@ impl RegionServer {
     /// The region takes calls from now on. Returns its open sequence number.
     pub fn put_online(&self, opened: OpenedRegion) -> u64 {
         let region = &opened.region;
+        self.prepare_replication(region);
         self.online.insert(region);
         self.waiting.forget(region.name());
         self.refresh_replicas(region);

@@ -65,6 +65,7 @@ impl Maintenance {
             Some(FlushReason::Size) => "size",
             Some(FlushReason::Edits) => "number of edits",
             Some(FlushReason::Age) => "age of the oldest edit",
+            Some(FlushReason::Replicas) => "read replicas that missed entries",
         };
         self.flushes.push(region.info().encoded_name(), reason);
     }

@@ -37,6 +37,10 @@ pub(crate) struct RegionServerSettings {
     pub snapshot_region_timeout_ms: u64,
     /// Every so many rounds of the chores every region is looked at.
     pub survey_every_chores: u64,
+    /// How many times as much a read replica must hold as a region that can be flushed; `None`: it never looks for files to give memory back.
+    pub replica_refresh_multiplier: Option<f64>,
+    /// Whether a read replica that opens answers no reads before its primary was asked for a flush.
+    pub replicas_wait: bool,
     /// Classes of coprocessors of every region.
     pub region_classes: Vec<String>,
     /// Classes of coprocessors of every region of the users' tables.
@@ -60,6 +64,10 @@ impl RegionServerSettings {
             bulk_load_dirs: config.text(settings::BULK_LOAD_DIRS.key).and_then(bulk_load::dirs),
             snapshot_region_timeout_ms: config.get(&settings::SNAPSHOT_REGION_TIMEOUT_MS),
             survey_every_chores: (config.get(&settings::WAKE_FREQUENCY_MS) / background::CHORE_PERIOD_MS).max(1),
+            replica_refresh_multiplier: config
+                .get(&settings::REPLICA_STOREFILE_REFRESH)
+                .then(|| config.get(&settings::REPLICA_STOREFILE_REFRESH_MULTIPLIER)),
+            replicas_wait: config.get(&settings::REPLICA_WAITS_FOR_FLUSH),
             region_classes: classes(config, &settings::REGION_CLASSES),
             user_region_classes: classes(config, &settings::USER_REGION_CLASSES),
         }

@@ -8,6 +8,7 @@ use crate::memory::{Division, MemoryWatch};
 use crate::online::OnlineRegions;
 use crate::operations::Operations;
 use crate::pressure::{MemoryMarks, MemoryPace};
+use crate::replicas::ReplicaSender;
 use crate::resolved::RegionServerSettings;
 use crate::rpc_quotas::RpcQuotas;
 use crate::sessions::Sessions;
@@ -25,8 +26,8 @@ use parking_lot::Mutex;
 use proto::methods::Method;
 use region::{Region, RegionDirectories, RegionEnv, RegionError, RegionSettings};
 use scheduler::Scheduler;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 
 /// Why the server could not do what the master asked.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -169,6 +170,8 @@ pub struct RegionServer {
     pub(crate) online: OnlineRegions,
     /// Those that a failed volume keeps from being online.
     pub(crate) waiting: WaitingRegions,
+    /// Sends what is written here to read replicas elsewhere.
+    pub(crate) replica_sender: OnceLock<(Arc<dyn ReplicaSender>, Weak<RegionServer>)>,
     on_fatal: Arc<dyn Fn(String) + Send + Sync>,
     on_stop_request: Arc<dyn Fn(String) + Send + Sync>,
     fatal: AtomicBool,
@@ -236,6 +239,7 @@ impl RegionServer {
             stop: StopSignal::default(),
             online: OnlineRegions::default(),
             waiting: WaitingRegions::default(),
+            replica_sender: OnceLock::new(),
             on_fatal,
             on_stop_request,
             fatal: AtomicBool::new(false),

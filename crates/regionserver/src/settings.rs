@@ -3,7 +3,7 @@
 use base::size::MIB;
 use base::{Setting, SettingRow, TextSetting};
 use hfile::CachePolicy;
-pub use region::settings::NONCE_TIMEOUT_MS;
+pub use region::settings::{NONCE_TIMEOUT_MS, REPLICA_REPLICATION};
 
 /// Whether keys are picked for the Key Visualizer.
 pub const KEY_STATISTICS: Setting<bool> = Setting {
@@ -430,6 +430,59 @@ pub const SLOW_METRIC_TIME_MS: Setting<u64> = Setting {
     doc: "Gets, puts, deletes, increments and appends that take longer are counted as slow (slowGetCount and its like).",
 };
 
+/// How often read replicas look for store files.
+pub const STOREFILE_REFRESH_PERIOD_MS: Setting<u64> = Setting {
+    key: "hbase.regionserver.storefile.refresh.period",
+    default: 0,
+    min: 0,
+    max: 86_400_000,
+    unit: "ms",
+    doc: "How often a read replica looks which store files its primary has on another server; 0: never. Costs a listing of each family's directory. \
+          Must be less than half of hbase.master.hfilecleaner.ttl.",
+};
+
+/// The same for hbase:meta.
+pub const META_STOREFILE_REFRESH_PERIOD_MS: Setting<u64> = Setting {
+    key: "hbase.regionserver.meta.storefile.refresh.period",
+    default: 0,
+    min: 0,
+    max: 86_400_000,
+    unit: "ms",
+    doc: "The same for replicas of hbase:meta alone, where hbase.regionserver.storefile.refresh.period is 0.",
+};
+
+/// Whether memory is given back by looking for store files.
+pub const REPLICA_STOREFILE_REFRESH: Setting<bool> = Setting {
+    key: "hbase.region.replica.storefile.refresh",
+    default: true,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "Whether a read replica that holds much of what memstores may have looks for store files of its primary, which take the place of what it \
+          holds.",
+};
+
+/// Whether replicas wait for their primaries.
+pub const REPLICA_WAITS_FOR_FLUSH: Setting<bool> = Setting {
+    key: "hbase.region.replica.wait.for.primary.flush",
+    default: true,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "Whether a read replica that opens has its primary flushed, and answers no reads before, where it is told of what is written \
+          (hbase.region.replica.replication.enabled): what was written before it opened would be missing.",
+};
+
+/// How much more a replica must hold than a region that could be flushed.
+pub const REPLICA_STOREFILE_REFRESH_MULTIPLIER: Setting<f64> = Setting {
+    key: "hbase.region.replica.storefile.refresh.memstore.multiplier",
+    default: 4.0,
+    min: 0.01,
+    max: 1000.0,
+    unit: "",
+    doc: "So many times as much as the largest region that can be flushed a read replica must hold to come before it.",
+};
+
 /// How fast the second level of the block cache is written.
 pub const SECOND_LEVEL_WRITE_RATE: Setting<u64> = Setting {
     key: "basalt.bucketcache.write.bytes.per.second",
@@ -532,4 +585,9 @@ pub const ALL: &[&dyn SettingRow] = &[
     &WAKE_FREQUENCY_MS,
     &COMPACTIONS_ENABLED,
     &BLOCK_CACHE_BYTES,
+    &STOREFILE_REFRESH_PERIOD_MS,
+    &META_STOREFILE_REFRESH_PERIOD_MS,
+    &REPLICA_STOREFILE_REFRESH,
+    &REPLICA_STOREFILE_REFRESH_MULTIPLIER,
+    &REPLICA_WAITS_FOR_FLUSH,
 ];

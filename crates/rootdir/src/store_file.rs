@@ -87,7 +87,11 @@ impl FileName {
             [home.clone(), FilePath::new(TEMP).join(home.as_str()), archive_dir(&home)]
         };
         match (&self.link, &self.parent) {
-            (None, None) => vec![region_dir(info).join(&family).join(&self.file)],
+            (None, None) => {
+                let home = region_dir(info).join(&family).join(&self.file);
+                // Its primary compacts without asking it. Follows: `ServerRegionReplicaUtil#getStoreFileInfo`.
+                if info.is_replica() { vec![home.clone(), archive_dir(&home)] } else { vec![home] }
+            }
             (Some((table, region)), _) => {
                 let mut all = below(table, region, &self.file).to_vec();
                 let home = table_dir(table).join(region).join(&family).join(&self.file);

@@ -14,6 +14,7 @@ mod namespaces;
 mod procedures;
 mod quotas;
 mod regions;
+mod replicas;
 mod replication;
 mod security;
 mod servers;

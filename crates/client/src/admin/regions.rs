@@ -370,7 +370,12 @@ impl Admin {
         Ok(all)
     }
 
-    async fn region_call(&self, at: &RegionLocation, method: Method, message: &impl Message) -> Result<Reply> {
+    pub(super) async fn region_call(
+        &self,
+        at: &RegionLocation,
+        method: Method,
+        message: &impl Message,
+    ) -> Result<Reply> {
         let cluster = &self.connection.cluster;
         let cache = cluster.cache(&at.region.table);
         let mut retry = cluster.retry(cluster.manner.writing());

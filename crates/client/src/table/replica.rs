@@ -63,14 +63,22 @@ impl Table {
         let mut retry = self.cluster.retry(self.manner.reading());
         let mut known = self.cluster.locate(&self.cache, &get.row, Side::Current).await?;
         loop {
-            let replica = self.cluster.locate_replica(&self.cache, &known, replica_id).await?;
-            let failed = match self.get_from(get, replica).await {
+            let asked = async {
+                let replica = self.cluster.locate_replica(&self.cache, &known, replica_id).await?;
+                self.get_from(get, replica).await
+            };
+            let failed = match asked.await {
                 Ok(row) => return Ok(row),
                 Err(error) if error.may_pass() => error,
                 Err(error) => return Err(error),
             };
             retry.pause(failed).await?;
-            known = self.cluster.locate_anew(&self.cache, &get.row).await?;
+            // hbase:meta may be on its way, too.
+            match self.cluster.locate_anew(&self.cache, &get.row).await {
+                Ok(located) => known = located,
+                Err(error) if error.may_pass() => {}
+                Err(error) => return Err(error),
+            }
         }
     }
 

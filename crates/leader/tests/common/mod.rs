@@ -8,7 +8,7 @@ use client::{Connection, Options, Put, RegionLocation, ScanOptions};
 use coordination::{Coordinator, Endpoint, EndpointOptions, HBaseZnodes, TreeHandle};
 use fs::{MemVolume, Volume};
 use master::{BoxFuture, HostError, Unobserved};
-use membership::{Candidate, ClusterNodes, MasterLink, QuotaReader, Reporter};
+use membership::{Candidate, ClusterNodes, MasterLink, QuotaReader, ReplicaShipper, Reporter};
 use model::{FamilyDescriptor, Get, Scan, ServerName, TableDescriptor, TableName};
 use parking_lot::Mutex;
 use regionserver::{LoadReports, ServeLease};
@@ -167,6 +167,7 @@ impl Place {
             on_stop_request: Arc::new(|_| ()),
         });
         let member = Arc::new(member.await.expect("starts"));
+        let shipper = ReplicaShipper::new(member.server(), || self.connect_as("hbase", 3), &self.config);
         services.set_cluster_id(admitted.cluster_id, name.clone());
         services.set_region(member.service());
         let (expelled, quota_link) = (Arc::new(Mutex::new(None)), link.clone());
@@ -184,6 +185,7 @@ impl Place {
             })
         };
         let mut tasks = vec![keeping.abort_handle(), reporting.abort_handle()];
+        tasks.extend(shipper.map(|shipper| tokio::spawn(shipper.keep()).abort_handle()));
         let quotas = QuotaReader::new(member.server().clone(), quota_link, || self.connect(), &self.config);
         if let Some(quotas) = quotas {
             member.orders().set_quota_source(quotas.clone());

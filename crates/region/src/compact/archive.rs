@@ -94,7 +94,7 @@ impl<'r> RetiredFiles<'r> {
     /// When the volume fails; the rest stays for the next call.
     pub(crate) fn archive_ready(&self) -> Result<usize> {
         let Some(_gate) = self.core.flushing.try_lock() else { return Ok(0) };
-        self.core.check_open()?;
+        self.core.check_not_closing()?;
         match self.append_missing_markers() {
             Err(error) if error.remedy() == Remedy::StopServer => Err(error),
             _ => self.archive(false),

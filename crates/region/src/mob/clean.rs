@@ -138,6 +138,7 @@ fn used_files(env: &RegionEnv, table: &TableDescriptor, family: &[u8]) -> Result
             in_memory: false,
             hot_age_ms: None,
             dictionary: dictionary.as_ref(),
+            moves: None,
         };
         for (name, _) in list_store_files(volume, &rootdir::family_dir(&info, family)).map_err(wrap)? {
             let file = match StoreFile::open(opening, &name, None) {

@@ -84,6 +84,8 @@ pub struct RegionSettings {
     pub zstd_dictionary: Option<Arc<str>>,
     /// What [`hfile::settings`] say of new files; what a family says of them is not in it.
     pub new_files: WriterOptions,
+    /// What may wait to be told to read replicas; `None`: they are not told.
+    pub replica_buffer_bytes: Option<u64>,
     /// Bytes that a row read whole may have at most, whatever is set.
     row_size_cap_bytes: u64,
     source: Arc<Config>,
@@ -108,6 +110,7 @@ impl RegionSettings {
         let cap = (budget_bytes / ROW_PART_OF_BUDGET).max(ROW_SIZE_CAP_MIN_BYTES);
         RegionSettings {
             max_row_size_bytes: self.max_row_size_bytes.min(cap),
+            replica_buffer_bytes: self.replica_buffer_bytes.map(|bytes| bytes.min(cap)),
             row_size_cap_bytes: self.row_size_cap_bytes.min(cap),
             ..self
         }
@@ -188,6 +191,7 @@ impl RegionSettings {
                 .filter(|path| !path.is_empty())
                 .map(Arc::from),
             new_files: WriterOptions::from_config(&config),
+            replica_buffer_bytes: config.get(&REPLICA_REPLICATION).then(|| config.get(&REPLICA_BUFFER)),
             file_tracker: Site::from_config(|key| config.text(key)),
             row_size_cap_bytes,
             source: config,

@@ -80,6 +80,11 @@ impl Writer<'_> {
             commit.batch(log).append(&key, run, cells)
         };
         let appended = turn.appended(appended, durability == Durability::FsyncWal);
+        if let (Some(outbox), Ok(appended)) = (self.core.outbox.as_ref(), &appended)
+            && outbox.has_edits
+        {
+            outbox.push(seq_id, prepared.moment.now, (run, cells), appended.clone());
+        }
         drop(turn);
         let (ticket, level) = appended.map_err(|error| self.log_refused(error))?;
         let wait = match durability {

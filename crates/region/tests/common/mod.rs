@@ -102,6 +102,16 @@ impl Server {
     }
 }
 
+/// What another server would hand to a region: the same volume, and memory of its own.
+pub fn another_server(server: &Server) -> Arc<RegionEnv> {
+    Arc::new(RegionEnv {
+        memory: MemoryMeter::new(),
+        cache: hfile::BlockCache::new(16 << 20),
+        server_name: "localhost,16021,1700000000001".parse().expect("a server's name"),
+        ..RegionEnv::clone(&server.env)
+    })
+}
+
 fn read_logs(volume: &dyn Volume, dir: &FilePath) -> wal::Result<wal::Gathered> {
     let budget = wal::HoldBudget::new(u64::MAX);
     let read = |name: &str| wal::ReadLog::read(volume, &dir.join(name), &budget, base::TimestampMs(0), &|_| true);

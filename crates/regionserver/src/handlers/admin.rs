@@ -1,6 +1,6 @@
 //! AdminService: what the shell and clients ask of one server directly. Follows: `RSRpcServices`.
 
-use super::{RegionService, blocking, encoded, find_region, slow_log};
+use super::{RegionService, blocking, encoded, find_region, replay, slow_log};
 use crate::errors::exception_of;
 use crate::server::{RegionServer, ServerError};
 use convert::{from_proto, to_proto};
@@ -33,6 +33,7 @@ impl AdminService for RegionService {
         get_cached_files_list(GetCachedFilesListRequest) -> GetCachedFilesListResponse = no_cached_files;
         close_region(CloseRegionRequest) -> CloseRegionResponse = close_region;
         update_favored_nodes(UpdateFavoredNodesRequest) -> UpdateFavoredNodesResponse = update_favored_nodes;
+        replay(ReplicateWalEntryRequest) -> ReplicateWalEntryResponse = replay::replay;
         replicate_wal_entry(ReplicateWalEntryRequest) -> ReplicateWalEntryResponse = no_replication_sink;
         get_slow_log_responses(SlowLogResponseRequest) -> SlowLogResponses = slow_log::slow;
         get_large_log_responses(SlowLogResponseRequest) -> SlowLogResponses = slow_log::large;
@@ -148,10 +149,12 @@ fn flush_region(
         let due = request.if_older_than_ts.is_none_or(|older_than| last_ms < older_than);
         let families = request.family.clone().into_iter().collect();
         let flushed = due && server.flush_now(&region, families).map_err(|error| server_exception(&server, error))?;
+        // A read replica waits for a flush, or for hearing that there is nothing to flush.
+        let is_told = request.write_flush_wal_marker() && due && !flushed && region.tell_nothing_to_flush();
         Ok(pb::FlushRegionResponse {
             last_flush_time: last_flush_ms(&region),
             flushed: due.then_some(flushed),
-            wrote_flush_wal_marker: Some(flushed),
+            wrote_flush_wal_marker: Some(flushed || is_told),
         })
     })
 }

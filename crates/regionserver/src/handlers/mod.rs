@@ -5,6 +5,7 @@ mod bulk_load;
 mod get;
 mod multi;
 pub(crate) mod mutate;
+mod replay;
 pub(crate) mod scan;
 mod slow_log;
 

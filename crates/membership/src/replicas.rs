@@ -1,0 +1,269 @@
+//! What regions here write is told to their read replicas on other servers, Java's or ours, and read replicas here have their primaries flushed
+//! when they open. Follows: `RegionReplicaReplicationEndpoint`, `RegionReplicaFlushHandler`.
+//!
+//! Always true:
+//!  1. A replica is told of entries in the order of their ids, each batch once the one before was taken.
+//!  2. A replica that cannot be reached, or does not take what it is told, is told nothing more until entries come that name all files: with these it
+//!     is whole. The others do not wait for it beyond the tries of one batch.
+//!  3. Nothing of this holds a writer up: what waits is bounded by the region's outbox.
+
+use base::Config;
+use client::{Connection, RegionLocation};
+use model::{RegionInfo, ServerName};
+use regionserver::{RegionServer, ReplicaEntries, ReplicaSender, ReplicaSource, WaitingReplica};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Notify, mpsc};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+/// Tries of one batch at one replica.
+const TRIES: u32 = 4;
+/// After the first that failed; doubled by each of the next.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+/// Between two tries to have a primary flushed.
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// How often hbase:meta is asked where replicas are that are not where they were.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// A replica that does not take what it is told is left alone for so long, if it does not go elsewhere; doubled each time.
+const FIRST_PATIENCE: Duration = Duration::from_secs(30);
+/// It does not grow beyond it.
+const LONGEST_PATIENCE: Duration = Duration::from_secs(300);
+
+/// What opens here.
+enum Opened {
+    Source(ReplicaSource),
+    Waiting(WaitingReplica),
+}
+
+/// Hands what opens to who sends.
+struct Door(mpsc::UnboundedSender<Opened>);
+
+impl ReplicaSender for Door {
+    fn region_opened(&self, source: ReplicaSource) {
+        // Nobody is there any more when the server ends.
+        drop(self.0.send(Opened::Source(source)));
+    }
+
+    fn replica_opened(&self, waiting: WaitingReplica) {
+        drop(self.0.send(Opened::Waiting(waiting)));
+    }
+}
+
+/// Tells read replicas elsewhere what one server's regions write.
+pub struct ReplicaShipper {
+    opened: mpsc::UnboundedReceiver<Opened>,
+    teller: Arc<Teller>,
+}
+
+struct Teller {
+    connection: Connection,
+    /// This server.
+    name: ServerName,
+}
+
+impl ReplicaShipper {
+    /// For `server`, over a connection to its cluster that `connect` opens; `None` where `config` does not want it
+    /// (`hbase.region.replica.replication.enabled`). To be made before the server has regions.
+    pub fn new(
+        server: &Arc<RegionServer>,
+        connect: impl FnOnce() -> Connection,
+        config: &Config,
+    ) -> Option<ReplicaShipper> {
+        config.get(&regionserver::settings::REPLICA_REPLICATION).then(|| {
+            let (door, opened) = mpsc::unbounded_channel();
+            server.set_replica_sender(Arc::new(Door(door)));
+            let teller = Arc::new(Teller { connection: connect(), name: server.name().clone() });
+            ReplicaShipper { opened, teller }
+        })
+    }
+
+    /// Sends for as long as it is polled.
+    pub async fn keep(mut self) {
+        let mut regions = JoinSet::new();
+        while let Some(opened) = self.opened.recv().await {
+            let teller = self.teller.clone();
+            match opened {
+                Opened::Source(source) => regions.spawn(async move { teller.tell_of(source).await }),
+                Opened::Waiting(waiting) => regions.spawn(async move { teller.have_flushed(waiting).await }),
+            };
+            // Those that have ended leave nothing.
+            while regions.try_join_next().is_some() {}
+        }
+    }
+}
+
+impl Teller {
+    /// Tells replicas of one region's entries, until it is gone.
+    async fn tell_of(self: Arc<Self>, source: ReplicaSource) {
+        let news = Arc::new(Notify::new());
+        let bell = news.clone();
+        source.on_news(move || bell.notify_one());
+        let mut replicas = Replicas::new(&source);
+        loop {
+            while let Some(entries) = source.take() {
+                self.look(&mut replicas).await;
+                self.tell(&mut replicas, Arc::new(entries)).await;
+                if replicas.want_all_files() {
+                    source.lose();
+                }
+            }
+            if source.is_gone() {
+                return;
+            }
+            if replicas.behind.is_empty() {
+                news.notified().await;
+            } else if tokio::time::timeout(LOOK_EVERY, news.notified()).await.is_err() {
+                self.look(&mut replicas).await;
+                if replicas.want_all_files() {
+                    source.lose();
+                }
+            }
+        }
+    }
+
+    /// Asks hbase:meta where the replicas are, if some are not where they were known to be, and not too often.
+    async fn look(&self, replicas: &mut Replicas) {
+        if replicas.behind.is_empty() || replicas.looked.is_some_and(|looked| looked.elapsed() < LOOK_EVERY) {
+            return;
+        }
+        replicas.looked = Some(Instant::now());
+        match self.locate(&replicas.region, true).await {
+            Ok(found) => replicas.at = found,
+            Err(error) => {
+                tracing::debug!(region = %replicas.region.name_string(), %error, "its read replicas are not found");
+            }
+        }
+    }
+
+    /// Tells all that are where they are known to be, and are not behind.
+    async fn tell(self: &Arc<Self>, replicas: &mut Replicas, entries: Arc<ReplicaEntries>) {
+        if entries.begin_whole {
+            replicas.behind.retain(|id, _| !replicas.at.iter().any(|at| at.region.replica_id == *id));
+        }
+        let mut told = JoinSet::new();
+        let whole = replicas.at.iter().filter(|at| !replicas.behind.contains_key(&at.region.replica_id));
+        for location in whole.cloned() {
+            let (teller, entries) = (self.clone(), entries.clone());
+            told.spawn(async move { teller.tell_one(location, &entries).await });
+        }
+        for (at, told) in told.join_all().await {
+            if let Err(error) = told {
+                let (region, id) = (replicas.region.name_string(), at.region.replica_id);
+                tracing::info!(%region, replica = id, server = %at.server, %error, "a read replica missed entries; it finds them in files after the next flush");
+                replicas
+                    .behind
+                    .insert(id, Behind { at: Some(at.server), since: Instant::now(), pause: FIRST_PATIENCE });
+            }
+        }
+    }
+
+    /// Those of the region's read replicas of which hbase:meta says where they are.
+    async fn locate(&self, region: &RegionInfo, anew: bool) -> Result<Vec<RegionLocation>, client::Error> {
+        let table = self.connection.table(&region.table);
+        let mut at = table.replicas_of(&region.start_key, anew).await?;
+        at.retain(|location| location.region.is_replica() && location.region.region_id == region.region_id);
+        Ok(at)
+    }
+
+    /// Where it was told, or could not be.
+    async fn tell_one(
+        &self,
+        at: RegionLocation,
+        entries: &ReplicaEntries,
+    ) -> (RegionLocation, Result<(), client::Error>) {
+        let mut pause = FIRST_PAUSE;
+        for _ in 1..TRIES {
+            match self.connection.admin().replay(&at, &entries.entries, &entries.cells).await {
+                Ok(()) => return (at, Ok(())),
+                Err(error) => {
+                    tracing::debug!(region = %at.region.name_string(), server = %at.server, %error, "entries are told again");
+                }
+            }
+            tokio::time::sleep(pause).await;
+            pause *= 2;
+        }
+        let told = self.connection.admin().replay(&at, &entries.entries, &entries.cells).await;
+        (at, told)
+    }
+
+    /// Has the primary of a replica that has opened here flushed, so that what was written before comes in files; reads are answered when that was
+    /// asked, or when the replica has heard of it. Where the primary is open nowhere it is asked until it is.
+    async fn have_flushed(&self, waiting: WaitingReplica) {
+        let mut pause = FIRST_PAUSE;
+        while waiting.waits() {
+            let asked = async {
+                let primary = waiting.info.replica(0);
+                let table = self.connection.table(&primary.table);
+                let server = table.region_of(&primary.start_key, true).await?.server;
+                self.connection.admin().flush_for_replicas(&RegionLocation { region: primary, server }).await
+            };
+            match asked.await {
+                Ok(true) => {
+                    // It finds what was flushed, and waits for a disk.
+                    drop(tokio::task::spawn_blocking(move || waiting.enable_reads()).await);
+                    return;
+                }
+                Ok(false) => {
+                    tracing::debug!(replica = %waiting.info.name_string(), server = %self.name, "its primary was not flushed, and is asked again")
+                }
+                Err(client::Error::TableNotFound(_) | client::Error::TableDisabled(_)) => return,
+                Err(error) => {
+                    tracing::info!(replica = %waiting.info.name_string(), %error, "its primary cannot be flushed, and is asked again")
+                }
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+}
+
+/// The replicas of one region.
+struct Replicas {
+    region: RegionInfo,
+    /// Where hbase:meta had them last.
+    at: Vec<RegionLocation>,
+    /// Those that have missed something, or are not known to have everything.
+    behind: BTreeMap<u32, Behind>,
+    /// When hbase:meta was asked last.
+    looked: Option<Instant>,
+}
+
+/// A replica that has missed something.
+struct Behind {
+    /// Where it was then, if anywhere.
+    at: Option<ServerName>,
+    /// Since when, or since it was seen to last.
+    since: Instant,
+    /// For how long nothing is done for it while it stays there.
+    pause: Duration,
+}
+
+impl Replicas {
+    fn new(source: &ReplicaSource) -> Replicas {
+        let behind = |id| (id, Behind { at: None, since: Instant::now(), pause: FIRST_PATIENCE });
+        Replicas {
+            region: source.info.clone(),
+            at: Vec::new(),
+            behind: (1..source.replication).map(behind).collect(),
+            looked: None,
+        }
+    }
+
+    /// Whether all are to be told again which files there are: one that is behind is somewhere else than where it failed, or has been there for long.
+    fn want_all_files(&mut self) -> bool {
+        let mut wanted = false;
+        for location in &self.at {
+            let Some(behind) = self.behind.get_mut(&location.region.replica_id) else { continue };
+            let is_elsewhere = behind.at.as_ref() != Some(&location.server);
+            if is_elsewhere || behind.since.elapsed() >= behind.pause {
+                wanted = true;
+                let pause = if is_elsewhere { FIRST_PATIENCE } else { (behind.pause * 2).min(LONGEST_PATIENCE) };
+                *behind = Behind { at: Some(location.server.clone()), since: Instant::now(), pause };
+            }
+        }
+        wanted
+    }
+}

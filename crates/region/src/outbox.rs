@@ -1,0 +1,287 @@
+//! What a region's log has had that its read replicas elsewhere are still to be told: in the order of the ids, and no more than there is room for.
+//!
+//! Always true:
+//!  1. An entry is given out when the log has it as surely as its writer asked, and so are all before it.
+//!  2. Writers never wait for it. Where there is no room, what waits is forgotten, and a flush of everything is wanted: its files stand for what was
+//!     forgotten. What comes after its beginning is kept again, and given out behind an entry that names all files, as an opening does.
+//!
+//! Follows: `RegionReplicaReplicationEndpoint` in what is sent, `RegionReplicationSink` of HBase 3 in when it is given up.
+
+use crate::MemoryMeter;
+use base::SeqId;
+use bytes::Bytes;
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use wal::{Level, Ticket};
+
+/// What an entry costs beside its cells.
+const ENTRY_BYTES: usize = size_of::<Outgoing>() + 32;
+
+/// An entry of the log.
+#[derive(Clone, Debug)]
+pub struct Outgoing {
+    /// Its id.
+    pub seq_id: SeqId,
+    /// When it was made, milliseconds.
+    pub write_time_ms: i64,
+    /// Its cells, as a cell block has them.
+    pub run: Bytes,
+    /// How many.
+    pub cells: usize,
+    /// It names all files of the region: a replica that has missed what was before is whole with it.
+    pub is_whole: bool,
+    ticket: Option<(Ticket, Level)>,
+}
+
+impl Outgoing {
+    fn is_durable(&self) -> bool {
+        self.ticket.as_ref().is_none_or(|(ticket, level)| ticket.is_done_at(*level))
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.run.len() + ENTRY_BYTES
+    }
+}
+
+#[derive(Debug, Default, PartialEq)]
+enum Course {
+    /// All that came is here, or was given out.
+    #[default]
+    Whole,
+    /// Something was forgotten: nothing is kept until a flush of everything begins.
+    Lost,
+    /// That flush runs: what comes after it waits for its files.
+    Flushing,
+    /// Nobody sends anything.
+    Off,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    queue: VecDeque<Outgoing>,
+    course: Course,
+    /// Nobody is to be told of what comes: who sends looks by himself, or was told.
+    is_told: bool,
+}
+
+/// Tells who sends that there is something.
+#[derive(Default)]
+struct News(OnceLock<Box<dyn Fn() + Send + Sync>>);
+
+impl News {
+    fn tell(&self) {
+        if let Some(tell) = self.0.get() {
+            tell();
+        }
+    }
+}
+
+/// The entries of one region.
+pub struct Outbox {
+    state: Mutex<State>,
+    news: Arc<News>,
+    /// Seen by whoever looks which regions are to be flushed.
+    wants_flush: AtomicBool,
+    memory: Arc<MemoryMeter>,
+    /// Of all regions of the server.
+    limit_bytes: u64,
+    /// Entries that were forgotten.
+    forgotten: AtomicU64,
+    /// When everything was flushed last for want of room, milliseconds.
+    flushed_ms: AtomicI64,
+    /// Whether it has the edits of rows; markers it always has (REGION_MEMSTORE_REPLICATION).
+    pub(crate) has_edits: bool,
+}
+
+/// Between two flushes that replicas bring about. Follows: HBase 3's `hbase.region.read-replica.sink.flush.min-interval`.
+const FLUSH_EVERY_MS: i64 = 30_000;
+
+impl std::fmt::Debug for Outbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Outbox").field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Outbox {
+    fn drop(&mut self) {
+        self.forget(&mut self.state.lock());
+        // Who sends looks, and finds the region gone.
+        self.news.tell();
+    }
+}
+
+impl Outbox {
+    pub(crate) fn new(memory: &Arc<MemoryMeter>, limit_bytes: u64, has_edits: bool) -> Outbox {
+        Outbox {
+            state: Mutex::default(),
+            news: Arc::default(),
+            wants_flush: AtomicBool::new(false),
+            memory: memory.clone(),
+            limit_bytes,
+            forgotten: AtomicU64::new(0),
+            flushed_ms: AtomicI64::new(i64::MIN),
+            has_edits,
+        }
+    }
+
+    /// Has `tell` called, from whatever thread and perhaps without cause, when [`Outbox::take`] may give something. The first one stays.
+    pub fn on_news(&self, tell: impl Fn() + Send + Sync + 'static) {
+        let _the_first_stays = self.news.0.set(Box::new(tell));
+        self.news.tell();
+    }
+
+    /// There is nobody who sends anything: it keeps nothing from now on.
+    pub fn switch_off(&self) {
+        let mut state = self.state.lock();
+        self.forget(&mut state);
+        state.course = Course::Off;
+    }
+
+    /// Whether the region is to be flushed as a whole, for its replicas' sake.
+    pub fn wants_flush(&self) -> bool {
+        self.wants_flush.load(Ordering::Relaxed)
+    }
+
+    /// Whether it is time for that flush.
+    pub(crate) fn flush_is_due(&self, now_ms: impl FnOnce() -> i64) -> bool {
+        self.wants_flush() && now_ms().saturating_sub(self.flushed_ms.load(Ordering::Relaxed)) >= FLUSH_EVERY_MS
+    }
+
+    /// Entries that no replica was told of, because there was no room or one of them could not be reached.
+    pub fn forgotten(&self) -> u64 {
+        self.forgotten.load(Ordering::Relaxed)
+    }
+
+    /// The next entries that may be told, about so many bytes at most, one at least if there is one.
+    pub fn take(&self, most_bytes: usize) -> Vec<Outgoing> {
+        let mut state = self.state.lock();
+        let (mut taken, mut bytes) = (Vec::new(), 0);
+        while state.course != Course::Flushing
+            && let Some(next) = state.queue.front()
+            && next.is_durable()
+            && (taken.is_empty() || !next.is_whole)
+            && (taken.is_empty() || bytes + next.run.len() <= most_bytes)
+        {
+            bytes += next.run.len();
+            taken.extend(state.queue.pop_front());
+        }
+        let heap: usize = taken.iter().map(Outgoing::heap_bytes).sum();
+        self.memory.outbox_grew(-(heap as i64));
+        state.is_told = false;
+        if taken.is_empty() && state.course != Course::Flushing {
+            self.tell_when_durable(state);
+        }
+        taken
+    }
+
+    fn tell_when_durable(&self, mut state: parking_lot::MutexGuard<'_, State>) {
+        let Some((ticket, level)) = state.queue.front().and_then(|next| next.ticket.clone()) else { return };
+        state.is_told = true;
+        // It may be called at once.
+        drop(state);
+        let news = self.news.clone();
+        ticket.on_done_at(level, move |_| news.tell());
+    }
+
+    /// Some replica has missed something: with the next flush of everything all of them are told which files there are.
+    pub fn lose(&self) {
+        let mut state = self.state.lock();
+        if state.course != Course::Off {
+            self.lose_in(&mut state);
+        }
+    }
+
+    fn lose_in(&self, state: &mut State) {
+        self.forget(state);
+        state.course = Course::Lost;
+        self.wants_flush.store(true, Ordering::Relaxed);
+    }
+
+    fn forget(&self, state: &mut State) {
+        let heap: usize = state.queue.iter().map(Outgoing::heap_bytes).sum();
+        self.forgotten.fetch_add(state.queue.len() as u64, Ordering::Relaxed);
+        self.memory.outbox_grew(-(heap as i64));
+        state.queue = VecDeque::new();
+    }
+
+    /// An entry was appended to the log. The caller has the turn: entries come in the order of their ids.
+    pub(crate) fn push(
+        &self,
+        seq_id: SeqId,
+        write_time_ms: i64,
+        (run, cells): (&[u8], usize),
+        ticket: (Ticket, Level),
+    ) {
+        let mut state = self.state.lock();
+        match state.course {
+            Course::Off => return,
+            Course::Lost => {
+                self.forgotten.fetch_add(1, Ordering::Relaxed);
+                return;
+            }
+            Course::Whole | Course::Flushing => {}
+        }
+        let run = Bytes::copy_from_slice(run);
+        let next = Outgoing { seq_id, write_time_ms, run, cells, is_whole: false, ticket: Some(ticket) };
+        let heap = next.heap_bytes();
+        if self.memory.outbox_bytes() + heap as u64 > self.limit_bytes {
+            return self.lose_in(&mut state);
+        }
+        self.memory.outbox_grew(heap as i64);
+        state.queue.push_back(next);
+        self.tell(state);
+    }
+
+    fn tell(&self, mut state: parking_lot::MutexGuard<'_, State>) {
+        if !std::mem::replace(&mut state.is_told, true) {
+            drop(state);
+            self.news.tell();
+        }
+    }
+
+    /// The region opens, and all that it has is in files: its first entry, which says so, names them.
+    pub(crate) fn opens_whole(&self) {
+        if let Some(first) = self.state.lock().queue.front_mut() {
+            first.is_whole = true;
+        }
+    }
+
+    /// A flush takes all that is in memory. Nobody writes meanwhile.
+    pub(crate) fn whole_flush_begun(&self) {
+        let mut state = self.state.lock();
+        if state.course == Course::Lost {
+            state.course = Course::Flushing;
+        }
+    }
+
+    /// It failed.
+    pub(crate) fn whole_flush_failed(&self) {
+        let mut state = self.state.lock();
+        if state.course == Course::Flushing {
+            self.lose_in(&mut state);
+        }
+    }
+
+    /// Its files are there: whether who has missed something waits to be told of them.
+    pub(crate) fn is_flushing(&self) -> bool {
+        self.state.lock().course == Course::Flushing
+    }
+
+    /// `run` names all files of the region, which hold everything up to `seq_id`.
+    pub(crate) fn whole_flush_ended(&self, seq_id: SeqId, write_time_ms: i64, (run, cells): (&[u8], usize)) {
+        let mut state = self.state.lock();
+        if state.course != Course::Flushing {
+            return;
+        }
+        let run = Bytes::copy_from_slice(run);
+        let whole = Outgoing { seq_id, write_time_ms, run, cells, is_whole: true, ticket: None };
+        self.memory.outbox_grew(whole.heap_bytes() as i64);
+        state.queue.push_front(whole);
+        state.course = Course::Whole;
+        self.flushed_ms.store(write_time_ms, Ordering::Relaxed);
+        self.wants_flush.store(false, Ordering::Relaxed);
+        self.tell(state);
+    }
+}

@@ -1,0 +1,650 @@
+//! Read replicas that are told of their primary's log: each entry, late, twice or not at all.
+
+use crate::common::*;
+use basalt_region::{
+    BulkLoad, CloseMode, CompactionKind, FlushRequest, LoadFile, OpenRegion, Place, Region, RegionError, Unthrottled,
+};
+use base::{Rng, SeqId, TimestampMs};
+use cell::{CellBlock, CellBuffer, CellType};
+use fs::{FilePath, Volume};
+use model::{Get, RegionInfo, Scan, TableDescriptor};
+use proto::pb;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use wal::InheritedEdit;
+use wal::marker::Marker;
+
+const NOW: i64 = 1_700_000_000_000;
+
+/// Reads what the primary's log has had since it was read last.
+struct Shipment {
+    read: BTreeMap<String, usize>,
+    waiting: VecDeque<InheritedEdit>,
+}
+
+impl Shipment {
+    fn new() -> Shipment {
+        Shipment { read: BTreeMap::new(), waiting: VecDeque::new() }
+    }
+
+    fn look(&mut self, server: &Server) {
+        server.env.log.sync_once().expect("synced");
+        let dir = server.env.log.dir();
+        let volume: &dyn Volume = &server.volume;
+        let mut names: Vec<String> = volume.list(dir).expect("listed").into_iter().map(|entry| entry.name).collect();
+        names.sort();
+        for name in names {
+            let mut reader = wal::Reader::open(volume, &dir.join(&name)).expect("opened");
+            let read = self.read.entry(name).or_default();
+            let mut count = 0;
+            while let Some(entry) = reader.next().expect("read") {
+                count += 1;
+                if count > *read {
+                    let wal::Key { seq_id, write_time, .. } = entry.key;
+                    self.waiting.push_back(InheritedEdit { seq_id, write_time, nonce: None, cells: entry.cells });
+                }
+            }
+            *read = count;
+        }
+    }
+}
+
+fn rows(region: &Arc<Region>) -> Vec<String> {
+    scan(region, &Scan::default(), 0).concat()
+}
+
+fn replica_elsewhere(server: &Server, primary: &Region) -> Arc<Region> {
+    let (info, table) = (primary.info().replica(1), primary.table().clone());
+    Region::open_replica(OpenRegion { info, table, env: another_server(server) }, None).expect("opened")
+}
+
+fn ship_all(server: &Server, shipment: &mut Shipment, replica: &Region) {
+    shipment.look(server);
+    for entry in shipment.waiting.drain(..) {
+        replica.replay(&entry).expect("replayed");
+    }
+}
+
+fn entry(seq_id: u64, cells: CellBuffer) -> InheritedEdit {
+    InheritedEdit { seq_id: SeqId(seq_id), write_time: TimestampMs(NOW), nonce: None, cells: cells.into_block() }
+}
+
+fn marked(seq_id: u64, marker: &Marker) -> InheritedEdit {
+    let mut cells = CellBuffer::new();
+    marker.write(&[0], NOW, &mut cells);
+    entry(seq_id, cells)
+}
+
+#[test]
+fn edits_are_shown_when_they_are_told_and_their_memory_goes_with_the_flush() {
+    let server = Server::new(NOW);
+    let primary = server.table([family("f"), family("g")]);
+    let replica = replica_elsewhere(&server, &primary);
+    let mut shipment = Shipment::new();
+    write(&primary, &[put("a", "f", "q", 1, "v1"), put("b", "g", "q", 1, "v1")]);
+    assert!(rows(&replica).is_empty());
+    ship_all(&server, &mut shipment, &replica);
+    assert_eq!(rows(&replica), rows(&primary));
+    let memory = replica.env().memory.clone();
+    assert!(replica.memstore_bytes() > 0 && memory.memstore_bytes() == replica.memstore_bytes());
+    assert_eq!(replica.needs_flush(), None);
+    let before = replica.memstore_bytes();
+    replica.flush(&FlushRequest { all: true, ..FlushRequest::default() }).expect("asked");
+    assert_eq!(replica.memstore_bytes(), before, "it writes no files");
+
+    // One family is flushed: the other's edits stay.
+    write(&primary, &[put("c", "f", "q", 1, "v1")]);
+    primary.flush(&FlushRequest { families: vec!["f".into()], ..FlushRequest::default() }).expect("flushed");
+    ship_all(&server, &mut shipment, &replica);
+    assert_eq!(rows(&replica), rows(&primary));
+    assert!(replica.memstore_bytes() > 0);
+    assert_eq!(replica.store_file_paths(b"f"), primary.store_file_paths(b"f"));
+    flush(&primary);
+    ship_all(&server, &mut shipment, &replica);
+    assert_eq!((replica.memstore_bytes(), memory.memstore_bytes()), (0, 0));
+    assert_eq!(rows(&replica), rows(&primary));
+
+    // What is written while the flush runs comes after its start, and stays.
+    write(&primary, &[put("d", "f", "q", 1, "v1")]);
+    flush(&primary);
+    write(&primary, &[put("e", "f", "q", 1, "v1")]);
+    shipment.look(&server);
+    let place = shipment.waiting.len() - 2;
+    shipment.waiting.swap(place, place + 1);
+    ship_all(&server, &mut shipment, &replica);
+    assert_eq!(rows(&replica), rows(&primary));
+    assert!(replica.memstore_bytes() > 0, "its last edit is in no file");
+    assert_eq!(get(&replica, &Get::new("e"), 0), ["e/f:q/1/Put=v1"]);
+}
+
+#[test]
+fn compactions_and_loads_are_followed() {
+    let server = Server::new(NOW);
+    let primary = server.table([family("f")]);
+    let replica = replica_elsewhere(&server, &primary);
+    let mut shipment = Shipment::new();
+    for value in ["v1", "v2", "v3"] {
+        write(&primary, &[put("a", "f", "q", 1, value), put(value, "f", "q", 1, "v")]);
+        flush(&primary);
+    }
+    major_compact(&primary);
+    server.env.log.sync_once().expect("synced");
+    primary.archive_compacted_files().expect("asked");
+    ship_all(&server, &mut shipment, &replica);
+    assert_eq!(replica.store_file_paths(b"f"), primary.store_file_paths(b"f"));
+    assert_eq!(rows(&replica), rows(&primary));
+
+    let from = FilePath::new("staging/0123456789abcdef0123456789abcdef");
+    server.volume.create_dir_all(&from.parent()).expect("made");
+    let shown = primary.store_file_paths(b"f").expect("there").remove(0);
+    let bytes = server.volume.read(&FilePath::new(&shown)).expect("read");
+    server.volume.put_file(&from, &bytes);
+    let load = BulkLoad {
+        files: vec![LoadFile { family: "f".into(), name: "x".into(), place: Place::Inside(from) }],
+        assign_seq_id: true,
+        staging: FilePath::new("staging/x"),
+        copy: false,
+        cluster_ids: Vec::new(),
+        replicate: false,
+    };
+    primary.bulk_load(&load).expect("loaded");
+    ship_all(&server, &mut shipment, &replica);
+    assert_eq!(replica.store_file_paths(b"f"), primary.store_file_paths(b"f"));
+    assert_eq!(rows(&replica), rows(&primary));
+}
+
+#[test]
+fn reads_that_wait_for_the_primary_are_answered_after_a_whole_flush_an_opening_or_nothing_to_flush() {
+    let server = Server::new(NOW);
+    let primary = server.table([family("f")]);
+    let replica = replica_elsewhere(&server, &primary);
+    let mut shipment = Shipment::new();
+    write(&primary, &[put("a", "f", "q", 1, "v1")]);
+    flush(&primary);
+    shipment.look(&server);
+    let is_commit = |entry: &InheritedEdit| {
+        let marker = Marker::decode(entry.cells.iter().next().expect("a cell")).ok().flatten();
+        matches!(marker, Some(Marker::Flush(flush)) if flush.action() == pb::flush_descriptor::FlushAction::CommitFlush)
+    };
+    let commit = shipment.waiting.iter().find(|entry| is_commit(entry)).expect("there").clone();
+    replica.set_reads_enabled(false);
+    replica.replay(&commit).expect("replayed");
+    assert!(replica.are_reads_disabled(), "what came before its start is not known to be here");
+    ship_all(&server, &mut shipment, &replica);
+    assert!(!replica.are_reads_disabled());
+    assert_eq!(rows(&replica), rows(&primary));
+
+    replica.set_reads_enabled(false);
+    let nothing = |seq_id| {
+        marked(
+            seq_id,
+            &Marker::Flush(pb::FlushDescriptor {
+                action: pb::flush_descriptor::FlushAction::CannotFlush as i32,
+                table_name: "t".into(),
+                encoded_region_name: primary.name().as_bytes().to_vec().into(),
+                ..pb::FlushDescriptor::default()
+            }),
+        )
+    };
+    replica.replay(&nothing(0)).expect("replayed");
+    assert!(replica.are_reads_disabled(), "it is of before");
+    replica.replay(&nothing(100)).expect("replayed");
+    assert!(!replica.are_reads_disabled());
+
+    replica.set_reads_enabled(false);
+    primary.close(CloseMode::Flush).expect("closed");
+    ship_all(&server, &mut shipment, &replica);
+    assert!(replica.are_reads_disabled());
+    let primary = server.open(primary.info(), primary.table()).expect("opened");
+    ship_all(&server, &mut shipment, &replica);
+    assert!(!replica.are_reads_disabled());
+    assert_eq!(rows(&replica), rows(&primary));
+}
+
+#[test]
+fn what_is_not_of_the_region_or_cannot_be_read_is_refused_and_changes_nothing() {
+    let server = Server::new(NOW);
+    let table = Arc::new(TableDescriptor::new(table_name(), [family("f")]));
+    let info = RegionInfo::new(table_name(), "b".into(), "m".into(), 7);
+    let primary = server.open(&info, &table).expect("opened");
+    let replica = replica_elsewhere(&server, &primary);
+    let edit = |row: &str, type_code: u8| {
+        let spec = cell::CellSpec {
+            row: row.as_bytes(),
+            family: b"f",
+            qualifier: b"q",
+            timestamp: 1,
+            type_code,
+            value: b"v",
+            tags: b"",
+        };
+        InheritedEdit {
+            seq_id: SeqId(50),
+            write_time: TimestampMs(NOW),
+            nonce: None,
+            cells: CellBlock::from_specs([spec]),
+        }
+    };
+    let put = CellType::Put.code();
+    assert!(matches!(replica.replay(&edit("z", put)), Err(RegionError::WrongRegion { .. })));
+    assert!(replica.replay(&edit("c", 99)).is_err());
+    assert!(
+        matches!(primary.replay(&edit("c", put)), Err(RegionError::DoNotRetry(_))),
+        "a primary has a log of its own"
+    );
+    let of_another = Marker::Flush(pb::FlushDescriptor {
+        action: pb::flush_descriptor::FlushAction::StartFlush as i32,
+        table_name: "t".into(),
+        encoded_region_name: "0123456789abcdef0123456789abcdef".into(),
+        ..pb::FlushDescriptor::default()
+    });
+    let error = replica.replay(&marked(51, &of_another)).expect_err("refused").to_string();
+    assert!(error.contains("is of region 0123456789abcdef0123456789abcdef"), "{error}");
+    let files = |name: &str| {
+        Marker::Flush(pb::FlushDescriptor {
+            action: pb::flush_descriptor::FlushAction::CommitFlush as i32,
+            table_name: "t".into(),
+            encoded_region_name: primary.name().as_bytes().to_vec().into(),
+            flush_sequence_number: Some(52),
+            store_flushes: vec![pb::flush_descriptor::StoreFlushDescriptor {
+                family_name: "f".into(),
+                store_home_dir: "f".into(),
+                flush_output: vec![name.to_owned()],
+            }],
+            ..pb::FlushDescriptor::default()
+        })
+    };
+    assert!(replica.replay(&marked(53, &files("../../x"))).is_err());
+    replica.replay(&marked(54, &files("0123456789abcdef0123456789abcdef"))).expect("it is gone, as after a compaction");
+    let mut broken = CellBuffer::new();
+    let spec = cell::CellSpec {
+        row: b"c",
+        family: b"METAFAMILY",
+        qualifier: b"HBASE::FLUSH",
+        timestamp: NOW,
+        type_code: put,
+        value: b"\xff\xff",
+        tags: b"",
+    };
+    broken.push_spec(&spec, SeqId(0));
+    assert!(matches!(replica.replay(&entry(55, broken)), Err(RegionError::DoNotRetry(_))));
+    assert!(rows(&replica).is_empty());
+    replica.replay(&edit("c", put)).expect("a good one");
+    assert_eq!(rows(&replica), ["c/f:q/1/Put=v"]);
+    replica.close(CloseMode::Flush).expect("closed");
+    assert_eq!(replica.env().memory.memstore_bytes(), 0);
+    assert!(matches!(replica.replay(&edit("c", put)), Err(RegionError::NotServing { .. })));
+}
+
+/// A server that tells read replicas, with room for so many bytes of what waits.
+fn telling(room_bytes: u64) -> Server {
+    let mut config = base::Config::default();
+    config.set("hbase.region.replica.replication.enabled", "true");
+    config.set("hbase.region.replica.replication.buffersize", room_bytes.to_string());
+    Server::try_on(fs::MemVolume::new(), NOW, &config, 1).expect("a volume in memory")
+}
+
+fn replicated(server: &Server, attributes: &[(&'static str, &'static str)]) -> Arc<Region> {
+    let mut table = TableDescriptor::new(table_name(), [family("f"), family("g")]);
+    table.attributes.insert("REGION_REPLICATION".into(), "2".into());
+    attributes.iter().for_each(|(key, value)| _ = table.attributes.insert((*key).into(), (*value).into()));
+    server.open(&whole_table(), &Arc::new(table)).expect("opened")
+}
+
+/// Tells the replica what waits; how many entries, and whether one named all files.
+fn tell(server: &Server, primary: &Region, replica: &Region) -> (usize, bool) {
+    server.env.log.sync_once().expect("synced");
+    let (mut count, mut whole) = (0, false);
+    loop {
+        let taken = primary.outbox().expect("it has replicas").take(200);
+        if taken.is_empty() {
+            return (count, whole);
+        }
+        count += taken.len();
+        for next in taken {
+            whole |= next.is_whole;
+            let cells = CellBlock::parse(next.run).expect("cells");
+            assert_eq!(cells.len(), next.cells);
+            let edit =
+                InheritedEdit { seq_id: next.seq_id, write_time: TimestampMs(next.write_time_ms), nonce: None, cells };
+            replica.replay(&edit).expect("replayed");
+        }
+    }
+}
+
+#[test]
+fn what_waits_is_told_in_order_once_the_log_has_it() {
+    let server = telling(1 << 20);
+    let primary = replicated(&server, &[]);
+    let replica = replica_elsewhere(&server, &primary);
+    assert!(replica.outbox().is_none() && server.table([family("f")]).outbox().is_none());
+    let memory = &server.env.memory;
+    let rung = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let bell = rung.clone();
+    primary.outbox().expect("there").on_news(move || _ = bell.fetch_add(1, std::sync::atomic::Ordering::SeqCst));
+    assert_eq!(tell(&server, &primary, &replica), (1, true), "it has opened, and names its files");
+    let before = rung.load(std::sync::atomic::Ordering::SeqCst);
+    let applied = primary.apply(&[put("a", "f", "q", 1, "v")]).expect("applied");
+    assert!(memory.outbox_bytes() > 0);
+    assert!(primary.outbox().expect("there").take(1 << 20).is_empty(), "the log does not have it yet");
+    applied.commit.wait().expect("durable");
+    assert!(rung.load(std::sync::atomic::Ordering::SeqCst) > before);
+    assert_eq!(tell(&server, &primary, &replica), (1, false));
+    assert_eq!((rows(&replica), memory.outbox_bytes()), (rows(&primary), 0));
+    for round in 0..20 {
+        write(&primary, &[put(&format!("r{round}"), "f", "q", 1, "v"), put("a", "g", "q", round, "v")]);
+        if round % 7 == 3 {
+            flush(&primary);
+            major_compact(&primary);
+        }
+    }
+    tell(&server, &primary, &replica);
+    assert_eq!(rows(&replica), rows(&primary));
+    assert_eq!(replica.store_file_paths(b"f"), primary.store_file_paths(b"f"));
+    write(&primary, &[put("z", "f", "q", 1, "v")]);
+    primary.close(CloseMode::Flush).expect("closed");
+    tell(&server, &primary, &replica);
+    assert_eq!(replica.memstore_bytes(), 0, "the last flush was told");
+    write_more_and_drop(&server, primary);
+}
+
+fn write_more_and_drop(server: &Server, primary: Arc<Region>) {
+    let again = server.open(primary.info(), primary.table()).expect("opened");
+    write(&again, &[put("y", "f", "q", 1, "v")]);
+    assert!(server.env.memory.outbox_bytes() > 0);
+    drop((primary, again));
+    assert_eq!(server.env.memory.outbox_bytes(), 0);
+}
+
+#[test]
+fn where_there_is_no_room_a_flush_stands_for_what_was_forgotten() {
+    let server = telling(4096);
+    let primary = replicated(&server, &[]);
+    let replica = replica_elsewhere(&server, &primary);
+    tell(&server, &primary, &replica);
+    let outbox = || primary.outbox().expect("there");
+    for round in 0..30 {
+        write(
+            &primary,
+            &[put(&format!("r{round}"), "f", "q", 1, "a value of some bytes"), put("a", "g", "q", round, "v")],
+        );
+    }
+    assert!(outbox().wants_flush() && outbox().forgotten() > 0 && server.env.memory.outbox_bytes() <= 4096);
+    assert_eq!(primary.needs_flush(), Some(basalt_region::FlushReason::Replicas));
+    assert_eq!(tell(&server, &primary, &replica), (0, false));
+    // One family's flush does not stand for all.
+    primary.flush(&FlushRequest { families: vec!["f".into()], ..FlushRequest::default() }).expect("flushed");
+    assert!(outbox().wants_flush() && tell(&server, &primary, &replica).0 == 0);
+    flush(&primary);
+    write(&primary, &[put("later", "f", "q", 1, "v")]);
+    assert!(!outbox().wants_flush());
+    assert!(tell(&server, &primary, &replica).1, "all files are named");
+    assert_eq!(rows(&replica), rows(&primary));
+    assert_eq!(primary.needs_flush(), None);
+
+    // At most every 30 s; and where nothing is in memory the files are named without a flush.
+    outbox().lose();
+    assert!(outbox().wants_flush());
+    assert_eq!(primary.needs_flush(), None);
+    server.clock.advance_ms(30_000);
+    assert_eq!(primary.needs_flush(), Some(basalt_region::FlushReason::Replicas));
+    flush(&primary);
+    tell(&server, &primary, &replica);
+    outbox().lose();
+    assert!(!primary.flush(&FlushRequest { all: true, ..FlushRequest::default() }).expect("asked").flushed);
+    assert!(tell(&server, &primary, &replica).1 && !outbox().wants_flush());
+    assert_eq!(rows(&replica), rows(&primary));
+
+    // One that fails stands for nothing.
+    write(&primary, &[put("last", "f", "q", 1, "v")]);
+    outbox().lose();
+    let path_contains = Some("/.tmp/".into());
+    server.env.log.sync_once().expect("synced");
+    server.volume.inject(fs::mem::Fault { op: None, path_contains, nth: 1, kind: fs::FaultKind::Full, forever: true });
+    primary.flush(&FlushRequest { all: true, ..FlushRequest::default() }).expect_err("full");
+    server.volume.clear_faults();
+    assert!(outbox().wants_flush() && tell(&server, &primary, &replica).0 == 0);
+    flush(&primary);
+    assert!(tell(&server, &primary, &replica).1);
+    assert_eq!(rows(&replica), rows(&primary));
+
+    outbox().switch_off();
+    write(&primary, &[put("nobody", "f", "q", 1, "v")]);
+    outbox().lose();
+    assert!(!outbox().wants_flush() && server.env.memory.outbox_bytes() == 0);
+}
+
+#[test]
+fn a_table_without_memstore_replication_tells_of_files_alone() {
+    let server = telling(1 << 20);
+    let primary = replicated(&server, &[("REGION_MEMSTORE_REPLICATION", "false")]);
+    let replica = replica_elsewhere(&server, &primary);
+    write(&primary, &[put("a", "f", "q", 1, "v")]);
+    tell(&server, &primary, &replica);
+    assert!(rows(&replica).is_empty());
+    flush(&primary);
+    tell(&server, &primary, &replica);
+    assert_eq!((rows(&replica), replica.memstore_bytes()), (rows(&primary), 0));
+}
+
+#[test]
+fn a_region_with_nothing_to_flush_says_so() {
+    let server = telling(1 << 20);
+    let primary = replicated(&server, &[]);
+    let replica = replica_elsewhere(&server, &primary);
+    tell(&server, &primary, &replica);
+    replica.set_reads_enabled(false);
+    assert!(primary.tell_nothing_to_flush() && !replica.tell_nothing_to_flush());
+    tell(&server, &primary, &replica);
+    assert!(!replica.are_reads_disabled());
+    write(&primary, &[put("a", "f", "q", 1, "v")]);
+    assert!(!primary.tell_nothing_to_flush(), "there is something");
+}
+
+/// A flush that failed goes on under its own id; what it wrote is told of, too.
+#[test]
+fn files_of_a_flush_that_failed_before_are_told_of() {
+    let server = Server::new(NOW);
+    let primary = server.table([family("f"), family("g")]);
+    let replica = replica_elsewhere(&server, &primary);
+    let mut shipment = Shipment::new();
+    write(&primary, &[put("a", "f", "q", 1, "v"), put("a", "g", "q", 1, "v")]);
+    server.env.log.sync_once().expect("synced");
+    let path_contains = Some("/.tmp/".into());
+    server.volume.inject(fs::mem::Fault { op: None, path_contains, nth: 1, kind: fs::FaultKind::Full, forever: true });
+    let failed = primary.flush(&FlushRequest { all: true, ..FlushRequest::default() });
+    server.volume.clear_faults();
+    assert!(failed.is_err(), "{failed:?}");
+    write(&primary, &[put("b", "f", "q", 1, "v")]);
+    ship_all(&server, &mut shipment, &replica);
+    assert_eq!(rows(&replica), rows(&primary));
+    flush(&primary);
+    ship_all(&server, &mut shipment, &replica);
+    assert_eq!(rows(&replica), rows(&primary));
+    assert_eq!(replica.memstore_bytes(), 0);
+    assert_eq!(replica.store_file_paths(b"g"), primary.store_file_paths(b"g"));
+}
+
+/// Primary and replica side by side: whatever comes in order is shown as the primary had it, and nothing that is lost, late or told twice does harm
+/// beyond the next flush or look.
+#[test]
+fn random_programs() {
+    let (first, count) = programs(60);
+    for seed in first..first + count {
+        Program::new(seed).run();
+    }
+}
+
+struct Program {
+    seed: u64,
+    rng: Rng,
+    server: Server,
+    table: Arc<TableDescriptor>,
+    primary: Arc<Region>,
+    replica: Arc<Region>,
+    shipment: Shipment,
+    /// What the primary showed after each of its ids.
+    shown: BTreeMap<u64, Vec<String>>,
+    /// Everything so far came once, in its order, and nothing was found otherwise.
+    in_order: bool,
+    /// Something was not told, or too late: files that it told of are found by a look alone.
+    lossy: bool,
+    told: u64,
+    tick: i64,
+}
+
+impl Program {
+    fn new(seed: u64) -> Program {
+        let rng = Rng::seeded(seed);
+        let server = Server::new(NOW);
+        let mut table = TableDescriptor::new(table_name(), [family("f"), family("g")]);
+        if rng.one_in(3) {
+            table.attributes.insert("hbase.store.file-tracker.impl".into(), "FILE".into());
+        }
+        let table = Arc::new(table);
+        let primary = server.open(&whole_table(), &table).expect("opened");
+        let replica = replica_elsewhere(&server, &primary);
+        let mut shipment = Shipment::new();
+        shipment.look(&server);
+        let shown = BTreeMap::from([(0, Vec::new())]);
+        Program {
+            seed,
+            rng,
+            server,
+            table,
+            primary,
+            replica,
+            shipment,
+            shown,
+            in_order: true,
+            lossy: false,
+            told: 0,
+            tick: 0,
+        }
+    }
+
+    fn run(&mut self) {
+        for _ in 0..80 {
+            match self.rng.below(16) {
+                0..=5 => self.write(),
+                6 => flush(&self.primary),
+                7 => {
+                    let families = vec![if self.rng.one_in(2) { "f".into() } else { "g".into() }];
+                    self.primary.flush(&FlushRequest { families, ..FlushRequest::default() }).expect("flushed");
+                }
+                8 => self.compact(),
+                9 => self.reopen_primary(),
+                10 => self.reopen_replica(),
+                11 => self.look(),
+                12 => self.lose(),
+                _ => self.ship(),
+            }
+            self.note();
+        }
+        // In the end everything is told, and flushed.
+        self.deliver(usize::MAX);
+        flush(&self.primary);
+        self.deliver(usize::MAX);
+        if !self.lossy {
+            assert_eq!(rows(&self.replica), rows(&self.primary), "seed {}", self.seed);
+        }
+        self.replica.refresh_files().expect("looked");
+        assert_eq!(rows(&self.replica), rows(&self.primary), "seed {}: as the directory has it", self.seed);
+        assert_eq!(self.replica.memstore_bytes(), 0, "seed {}", self.seed);
+        assert_eq!(self.replica.env().memory.memstore_bytes(), 0, "seed {}", self.seed);
+    }
+
+    fn write(&mut self) {
+        self.tick += 1;
+        let mutations: Vec<_> = (0..1 + self.rng.below(3))
+            .map(|n| {
+                let row = format!("r{}", self.rng.below(6));
+                let family = if self.rng.one_in(2) { "f" } else { "g" };
+                let timestamp = self.tick * 10 + n as i64;
+                match self.rng.below(5) {
+                    0 => delete(&row, family, "q", timestamp, CellType::DeleteColumn),
+                    _ => put(&row, family, "q", timestamp, &format!("v{timestamp}")),
+                }
+            })
+            .collect();
+        write(&self.primary, &mutations);
+    }
+
+    fn compact(&mut self) {
+        let kind = if self.rng.one_in(2) { CompactionKind::Major } else { CompactionKind::Minor };
+        for family in [b"f", b"g"] {
+            if let Some(job) = self.primary.select_compaction(Some(family), kind).expect("open") {
+                self.primary.compact(job, &Unthrottled).expect("compacted");
+            }
+        }
+        self.server.env.log.sync_once().expect("synced");
+        if self.rng.one_in(2) {
+            self.primary.archive_compacted_files().expect("asked");
+        }
+    }
+
+    fn reopen_primary(&mut self) {
+        self.primary.close(CloseMode::Flush).expect("closed");
+        self.primary = self.server.open(&whole_table(), &self.table).expect("opened");
+    }
+
+    fn reopen_replica(&mut self) {
+        self.replica.close(CloseMode::Flush).expect("closed");
+        assert_eq!(self.replica.env().memory.memstore_bytes(), 0, "seed {}", self.seed);
+        self.replica = replica_elsewhere(&self.server, &self.primary);
+        self.in_order = false;
+    }
+
+    fn look(&mut self) {
+        let before = self.server.volume.all_files();
+        self.replica.refresh_files().expect("looked");
+        assert_eq!(self.server.volume.all_files(), before, "seed {}", self.seed);
+        self.in_order = false;
+    }
+
+    /// Something does not come, comes late, or comes twice.
+    fn lose(&mut self) {
+        self.shipment.look(&self.server);
+        let len = self.shipment.waiting.len();
+        if len == 0 {
+            return;
+        }
+        self.in_order = false;
+        let at = self.rng.below(len as u64) as usize;
+        let kind = self.rng.below(3);
+        self.lossy |= kind != 1;
+        match kind {
+            0 => drop(self.shipment.waiting.remove(at)),
+            1 => {
+                let entry = self.shipment.waiting[at].clone();
+                self.shipment.waiting.push_back(entry);
+            }
+            _ => {
+                let entry = self.shipment.waiting.remove(at).expect("there");
+                self.shipment.waiting.push_back(entry);
+            }
+        }
+    }
+
+    fn ship(&mut self) {
+        let most = 1 + self.rng.below(12) as usize;
+        self.deliver(most);
+    }
+
+    fn deliver(&mut self, most: usize) {
+        self.shipment.look(&self.server);
+        for _ in 0..most.min(self.shipment.waiting.len()) {
+            let entry = self.shipment.waiting.pop_front().expect("there");
+            self.told = entry.seq_id.0;
+            self.replica.replay(&entry).unwrap_or_else(|error| panic!("seed {}: {error}", self.seed));
+        }
+        if self.in_order {
+            let (_, expected) = self.shown.range(..=self.told).next_back().expect("from the beginning");
+            assert_eq!(rows(&self.replica), *expected, "seed {}: up to {}", self.seed, self.told);
+        }
+    }
+
+    fn note(&mut self) {
+        self.shown.insert(self.primary.stats().max_seq_id.max(self.primary.read_point().0), rows(&self.primary));
+    }
+}
