@@ -176,8 +176,8 @@ async fn hbck_fills_holes_and_merges_overlaps_that_the_janitor_found() {
     c.life.master.run_catalog_janitor().await.expect("it runs");
     assert_eq!(*c.life.master.catalog_report().expect("it has run"), Default::default());
     // A row that tells of no region is found, and left alone.
-    let lost = covering.replica(1);
-    let row = basalt_master::meta::put_region(&lost, RegionState::Closed, base::TimestampMs(1));
+    let replica = covering.replica(1);
+    let row = basalt_master::meta::put_region(&replica, RegionState::Closed, base::TimestampMs(1));
     c.life.catalog.lock().get_mut("1588230740").expect("hbase:meta").apply(&[row]);
     c.life.master.run_catalog_janitor().await.expect("it runs");
     let report = c.life.master.catalog_report().expect("it has run");

@@ -132,7 +132,11 @@ fn a_future_works_at_its_place_whenever_it_is_polled_and_nobody_else_does() {
     let work = std::future::poll_fn(move |_| {
         assert!(current().is_some());
         polled += 1;
-        if polled < 3 { Poll::Pending } else { Poll::Ready(drop(begin("Region.get"))) }
+        if polled < 3 {
+            return Poll::Pending;
+        }
+        drop(begin("Region.get"));
+        Poll::Ready(())
     });
     let mut work = std::pin::pin!(within(Some(span.place().clone()), work));
     let mut context = Context::from_waker(Waker::noop());

@@ -42,11 +42,11 @@ const ASKED: &[(&str, Option<&[&str]>)] = &[
         None,
     ),
     (
-        "SELECT count(*), count(DISTINCT one), count(DISTINCT two) FROM raw_events WHERE k LIKE 'a%' OR k LIKE 'y%'",
+        "SELECT count(*), count(DISTINCT one), count(DISTINCT two) FROM raw_events WHERE k < '\\x62'::bytea OR k >= '\\x79'::bytea AND k < '\\x7a'::bytea",
         Some(&["2|1|1"]),
     ),
     (
-        "SELECT count(*), count(DISTINCT one), count(DISTINCT two) FROM raw_events WHERE k LIKE 'b%' OR k LIKE 'z%'",
+        "SELECT count(*), count(DISTINCT one), count(DISTINCT two) FROM raw_events WHERE k >= '\\x62'::bytea AND k < '\\x63'::bytea OR k >= '\\x7a'::bytea",
         Some(&["2|1|1"]),
     ),
     (

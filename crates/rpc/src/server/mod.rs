@@ -271,6 +271,7 @@ pub fn converse(
         tracer: OnceLock::new(),
         limits: ArcSwap::from_pointee(limits),
         counters,
+        inboxes: Arc::default(),
         address,
         next_connection_id: AtomicU64::new(1),
     });
