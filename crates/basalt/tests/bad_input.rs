@@ -241,8 +241,9 @@ async fn tables_that_cannot_be_made() {
     // A method that HBase has and Basalt has not: a clear word, and the connection goes on.
     let admin =
         Client::connect(server.region_address(), "AdminService", ClientOptions::default()).await.expect("connects");
-    let unsupported = admin.call(Method::AdminReplay.info(), &pb::ReplicateWalEntryRequest::default(), None).await;
-    assert!(unsupported.map(|_| ()).expect_err("not there").to_string().contains("Replay"));
+    let unsupported =
+        admin.call(Method::AdminReplicateWALEntry.info(), &pb::ReplicateWalEntryRequest::default(), None).await;
+    assert!(unsupported.map(|_| ()).expect_err("not there").to_string().contains("ReplicateWALEntry"));
     let unknown =
         Client::connect(server.master_address(), "MasterService", ClientOptions::default()).await.expect("connects");
     let answer = unknown.call_raw("NoSuchMethod", b"", None).await.map(|_| ());

@@ -159,7 +159,7 @@ fn a_log_that_gets_too_few_copies_goes_on_in_a_new_file() {
     let volume = Remote::default();
     let log = create(&volume, LogOptions { sync_mode: SyncMode::Written, ..LogOptions::default() });
     let write = |seq| {
-        append(&log, seq).write_pending();
+        append(&log, seq).wait_for(Level::Written).expect("written");
         log.wants_roll()
     };
     assert!(!write(1));

@@ -444,6 +444,8 @@ async fn servers_are_set_aside_reconfigured_and_stopped() {
     let own = admin.servers().await.expect("asked").remove(0);
     admin.update_configuration(&own).await.expect("read anew");
     admin.update_all_configurations().await.expect("read anew");
+    assert!(admin.volumes(&own).await.expect("told").volumes.is_empty(), "basalt.volumes is not set");
+    refused(admin.drain_volume(&own, "/nowhere").await, "DoNotRetryIOException");
     admin.decommission_servers(std::slice::from_ref(&own), false).await.expect("set aside");
     assert_eq!(admin.decommissioned_servers().await.expect("asked"), std::slice::from_ref(&own));
     admin.recommission_server(&own, &[]).await.expect("taken back");
