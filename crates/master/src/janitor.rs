@@ -43,7 +43,10 @@ async fn empty_region_infos(master: &Master) -> Result<Vec<String>> {
     let cells = host.scan(META_ENCODED_NAME, meta::empty_region_info_scan()).await?;
     let rows = meta::parse_meta(&cells).strange_rows;
     for row in &rows {
-        tracing::warn!(row, "a row of hbase:meta tells of no region: its info:regioninfo is missing or cannot be read");
+        tracing::warn!(
+            row,
+            "a row of hbase:meta has no region: its info:regioninfo is missing or cannot be read; the row is left alone"
+        );
     }
     Ok(rows)
 }

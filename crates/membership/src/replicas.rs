@@ -152,7 +152,7 @@ impl Teller {
         for (at, told) in told.join_all().await {
             if let Err(error) = told {
                 let (region, id) = (replicas.region.name_string(), at.region.replica_id);
-                tracing::info!(%region, replica = id, server = %at.server, %error, "a read replica missed entries; it finds them in files after the next flush");
+                tracing::info!(%region, replica = id, server = %at.server, %error, "a read replica missed edits; it gets them from store files after the next flush");
                 replicas
                     .behind
                     .insert(id, Behind { at: Some(at.server), since: Instant::now(), pause: FIRST_PATIENCE });
@@ -211,7 +211,7 @@ impl Teller {
                 }
                 Err(client::Error::TableNotFound(_) | client::Error::TableDisabled(_)) => return,
                 Err(error) => {
-                    tracing::info!(replica = %waiting.info.name_string(), %error, "its primary cannot be flushed, and is asked again")
+                    tracing::info!(replica = %waiting.info.name_string(), %error, "the primary of a read replica cannot be flushed; trying again")
                 }
             }
             tokio::time::sleep(pause).await;

@@ -175,7 +175,9 @@ fn attend_volumes(server: &Arc<RegionServer>) {
                 threads.push(thread);
             }
             Err(error) => {
-                tracing::warn!("{volume} is not looked after, as no thread can be started: {error}");
+                tracing::warn!(
+                    "volume {volume} is not monitored, no thread can be started: {error}; raise the limit of threads (ulimit -u) and restart"
+                );
                 server.waiting.leave(&volume);
             }
         }
@@ -215,7 +217,10 @@ fn flush(server: &Arc<RegionServer>, name: &Arc<str>, reason: &'static str) {
         let held_bytes = region.memstore_bytes();
         let refreshed = server.refresh_replica(&region);
         if let Err(error) = &refreshed {
-            tracing::warn!("the store files of read replica {} were not found: {error}", region.info().name_string());
+            tracing::warn!(
+                "the store files of read replica {} were not refreshed: {error}; trying again",
+                region.info().name_string()
+            );
         }
         if region.memstore_bytes() >= held_bytes {
             // Its primary has not flushed: not asked again at once.

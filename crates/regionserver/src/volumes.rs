@@ -287,7 +287,9 @@ impl RegionServer {
                 task.complete(format!("{} files were moved", rounds.files));
             }
             Some(why) => {
-                tracing::warn!("files are left on the volume {directory}: {why}");
+                tracing::warn!(
+                    "files are left on the volume {directory}: {why}; basalt admin drain-volume goes on with them"
+                );
                 task.abort(why.clone());
             }
         }
@@ -299,7 +301,7 @@ impl RegionServer {
         if rounds.idle.is_multiple_of(ROLL_EVERY_ROUNDS) {
             for log in self.logs() {
                 if let Err(error) = log.roll() {
-                    tracing::warn!("the log stays where it is, which may be {directory}: {error}");
+                    tracing::warn!("the WAL was not rolled and may still be on {directory}: {error}; trying again");
                 }
             }
         }

@@ -181,7 +181,7 @@ fn ask(config: &Config, pid: u32) -> anyhow::Result<StatusResponse> {
                     return Ok(status);
                 }
             }
-            bail!("the servers that answer are others")
+            bail!("no server that answers has process id {pid}")
         };
         tokio::time::timeout(ANSWERS_WITHIN, asked).await.context("no answer within 10 s")?
     })

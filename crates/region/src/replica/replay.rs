@@ -198,7 +198,7 @@ impl Replica<'_> {
     fn take_files(&self, store: &Store, removed: &[String], added: &[String], flushed: SeqId) -> Result<bool> {
         let added = match self.open_all(store, added) {
             Err(error) if is_not_found(&error) => {
-                tracing::warn!(region = %self.core.name(), %error, "a store file of the primary's is gone before this read replica could open it");
+                tracing::warn!(region = %self.core.name(), %error, "a store file of the primary was compacted away before this read replica could open it");
                 return Ok(false);
             }
             added => added?,

@@ -31,12 +31,21 @@ pub(super) async fn run(connection: &Connection, directory: &str, waits: bool) -
     let (begun, mut said) = (Instant::now(), Instant::now());
     loop {
         let now = at(&admin.volumes(&server).await?.volumes, directory);
-        let Some(now) = now else { bail!("{directory} was taken out of basalt.volumes meanwhile") };
-        let (files, bytes) = (now.moved_files - before.moved_files, now.moved_bytes - before.moved_bytes);
+        let Some(now) = now else {
+            bail!("{directory} is no longer in basalt.volumes: somebody took it out meanwhile")
+        };
+        // A server that was started again counts anew.
+        let files = now.moved_files.saturating_sub(before.moved_files);
+        let bytes = now.moved_bytes.saturating_sub(before.moved_bytes);
         let seconds = begun.elapsed().as_secs_f64();
         if !now.is_moving {
             match now.moving_ended {
                 Some(why) => bail!("{} files are left on {directory}: {why}", now.files),
+                // The server that was asked to move them has ended.
+                None if now.files > 0 => bail!(
+                    "{} files are left on {directory}, and {server} moves none of them: it was started again meanwhile. Run this command again",
+                    now.files
+                ),
                 None => {
                     println!(
                         "no file is on {directory} any more, {files} files of {bytes} bytes were moved; {seconds:.1} s. Take it out of \
