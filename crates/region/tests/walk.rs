@@ -9,7 +9,7 @@ use filter::{Comparator, CompareOp, Filter, ListOperator};
 use model::Scan;
 use std::sync::Arc;
 
-/// Rows of three columns, of one, some written again, some deleted in part; spread over files and memory.
+/// Rows of three columns, of one, of many, some written again, some deleted in part; spread over files and memory.
 fn fill(region: &Arc<Region>, rng: &Rng) {
     for step in 0..400 {
         let row = format!("row{:03}", rng.below(300));
@@ -18,6 +18,13 @@ fn fill(region: &Arc<Region>, rng: &Rng) {
             0 => write(region, &[delete(&row, "f", "b", timestamp, CellType::DeleteColumn)]),
             1 => write(region, &[delete(&row, "f", "", timestamp, CellType::DeleteFamily)]),
             2..5 => write(region, &[put(&row, "f", "a", timestamp, "only")]),
+            5 => {
+                let qualifiers: Vec<_> = (0..40).map(|number| format!("c{number:02}")).collect();
+                let puts: Vec<_> =
+                    qualifiers.iter().map(|qualifier| put(&row, "f", qualifier, timestamp, "v")).collect();
+                write(region, &puts);
+            }
+            6 => write(region, &[put(&row, "f", "", timestamp, "unnamed")]),
             _ => {
                 let puts = ["a", "b", "c"].map(|qualifier| put(&row, "f", qualifier, timestamp, "value"));
                 write(region, &puts);
@@ -27,6 +34,11 @@ fn fill(region: &Arc<Region>, rng: &Rng) {
             flush(region);
         }
     }
+}
+
+fn value(value: &'static str) -> Filter {
+    let comparator = Comparator::Binary { value: Bytes::from_static(value.as_bytes()) };
+    Filter::Value { op: CompareOp::Equal, comparator: Some(comparator) }
 }
 
 fn with_filter(scan: &Scan, filter: Filter) -> Scan {
@@ -39,7 +51,8 @@ fn rows_in_files_and_in_memory_are_the_same_whichever_way_they_are_read() {
     for seed in 0..40 {
         let rng = Rng::seeded(seed);
         let server = Server::new(2000);
-        let region = server.table([family("f").with("BLOCKSIZE", "600")]);
+        let versions = if rng.one_in(2) { "1" } else { "3" };
+        let region = server.table([family("f").with("BLOCKSIZE", "600").with("VERSIONS", versions)]);
         fill(&region, &rng);
         for _ in 0..10 {
             let row = || Bytes::from(format!("row{:03}", rng.below(300)));
@@ -50,8 +63,22 @@ fn rows_in_files_and_in_memory_are_the_same_whichever_way_they_are_read() {
             if rng.one_in(2) {
                 scan.stop_row = row();
             }
+            if rng.one_in(2) {
+                let some =
+                    ["", "0", "a", "b", "c", "c00", "c01", "c20", "c39", "d"].into_iter().filter(|_| rng.one_in(3));
+                let asked: Vec<_> = some.map(|qualifier| Bytes::from_static(qualifier.as_bytes())).collect();
+                scan.columns.insert(Bytes::from_static(b"f"), asked);
+            }
+            if rng.one_in(3) {
+                scan.max_versions = 2;
+            }
             let at_least = Comparator::Binary { value: Bytes::new() };
             let passing = Filter::Row { op: CompareOp::GreaterOrEqual, comparator: Some(at_least) };
+            for filter in [Filter::FirstKeyOnly, value("only")] {
+                let both = Filter::all_of(vec![passing.clone(), filter.clone()]);
+                let (walked, judged) = (with_filter(&scan, filter), with_filter(&scan, both));
+                assert_eq!(rows_of(&region, &walked), rows_of(&region, &judged), "seed {seed}: {walked:?}");
+            }
             let judged = rows_of(&region, &with_filter(&scan, passing));
             assert_eq!(rows_of(&region, &scan), judged, "seed {seed}: {scan:?}");
             assert_eq!(rows_by_many(&region, &scan, &rng, &mut blocked), judged, "seed {seed}: {scan:?}");

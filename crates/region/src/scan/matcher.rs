@@ -179,11 +179,10 @@ impl Matcher {
         if self.min_versions == 0 { self.oldest_unexpired } else { i64::MIN }
     }
 
-    /// Whether [`Matcher::takes_newest`] may be asked before judging: in a user's read of all columns.
+    /// Whether [`Matcher::takes_newest`] may be asked before judging: in a user's read.
     pub(crate) fn is_simple(&self) -> bool {
         self.mode == Mode::Normal
             && self.version_behavior.is_none()
-            && self.columns.is_none()
             && self.max_versions > 0
             && self.versions_after_filter > 0
     }
@@ -194,6 +193,18 @@ impl Matcher {
             && self.version_behavior.is_none()
             && self.columns.is_none()
             && self.max_versions > 0
+    }
+
+    /// The asked columns in order; `None` for all.
+    #[inline]
+    pub(crate) fn asked_columns(&self) -> Option<&[Bytes]> {
+        self.columns.as_deref()
+    }
+
+    /// Whether nothing more of a column is wanted after its first version, be that taken or refused by the filter.
+    #[inline]
+    pub(crate) fn takes_one_version(&self) -> bool {
+        self.max_versions == 1
     }
 
     /// Whether a cell that is the first of its column, in a row of nothing but such cells, is simply one to take. The matcher must be

@@ -1,18 +1,20 @@
 //! The fast path through rows where nothing is to be decided but by the filter: one family, forwards, the row in one source alone, every
-//! cell a put and the only one of its column. Such a row is looked at in place, ahead of the source's position, and nothing is kept of it until it is
-//! known whole; so wherever something else turns up the row is matched from its start on the general path ([`super::store_scanner`]).
+//! cell a put, and of each asked column one version or only one wanted. Such a row is looked at in place, ahead of the source's position, and nothing
+//! is kept of it until it is known whole; so wherever something else turns up the row is matched from its start on the general path
+//! ([`super::store_scanner`]), which also seeks where much is to be passed.
 
 use super::limits::{Limits, estimated_bytes};
 use super::matcher::Matcher;
 use super::source::Run;
 use base::effort::BYTES_PER_UNIT;
+use bytes::Bytes;
 use cell::key::same_bytes;
-use cell::{CellBuffer, CellRef, Order};
+use cell::{CellBuffer, CellRef, CellType, Order};
 use filter::{Evaluator, Verdict};
 use std::cmp::Ordering;
 
-/// Cells that are passed one by one after a filter wants the next row.
-const NEAR_CELLS: u32 = 8;
+/// Cells that are passed one by one: of columns that nobody asked for, older versions, and after the last one that is wanted of a row.
+const NEAR_CELLS: u32 = 16;
 
 /// What rows are held against.
 pub(super) struct Walk<'w, 'l> {
@@ -45,6 +47,36 @@ pub(super) struct Walked {
     pub taken_bytes: u64,
     /// The walk ended at a row that must be judged cell by cell.
     pub is_unclear: bool,
+}
+
+/// The columns that are asked for, in a row whose cells are passed in order.
+struct Columns<'m> {
+    /// `None` for all.
+    asked: Option<&'m [Bytes]>,
+    /// The first that may still come.
+    next: usize,
+}
+
+impl Columns<'_> {
+    /// Whether the next cell's column is one.
+    #[inline]
+    fn has(&mut self, qualifier: &[u8]) -> bool {
+        let Some(asked) = self.asked else { return true };
+        while let Some(column) = asked.get(self.next) {
+            match column[..].cmp(qualifier) {
+                Ordering::Less => self.next += 1,
+                Ordering::Equal => return true,
+                Ordering::Greater => return false,
+            }
+        }
+        false
+    }
+
+    /// Whether none comes after the cell that was asked about; whether that was of one.
+    #[inline]
+    fn are_done(&self, is_here: bool) -> bool {
+        self.asked.is_some_and(|asked| self.next + usize::from(is_here) >= asked.len())
+    }
 }
 
 enum Row {
@@ -157,15 +189,26 @@ impl Walk<'_, '_> {
         row: &[u8],
         out: &mut CellBuffer,
     ) -> Option<u64> {
+        let mut columns = Columns { asked: self.matcher.asked_columns(), next: 0 };
         let mut cell = first;
         let mut bytes = 0;
+        let mut passed = 0;
         loop {
-            if *self.budget == 0 || !self.matcher.takes_newest(cell) {
+            if *self.budget == 0 || cell.type_code() != CellType::Put.code() {
                 return None;
             }
             *self.budget -= 1;
-            let (is_wanted, is_last) = self.ask_filter(cell)?;
+            let is_asked = columns.has(cell.qualifier());
+            let (mut is_wanted, mut is_row_done) = (false, false);
+            if is_asked {
+                if !self.matcher.takes_newest(cell) {
+                    return None;
+                }
+                (is_wanted, is_row_done) = self.ask_filter(cell)?;
+            }
+            let is_last = is_row_done || columns.are_done(is_asked);
             if is_wanted {
+                passed = 0;
                 run.expect_next();
                 match &self.filter {
                     Some(filter) if filter.transforms() => filter.transform_cell(cell, out),
@@ -180,22 +223,28 @@ impl Walk<'_, '_> {
                     return None;
                 }
             }
-            let next = run.step()?;
-            if !same_bytes(next.row(), row) {
-                return Some(bytes);
-            }
-            if is_last {
-                for _ in 0..NEAR_CELLS {
-                    if !same_bytes(run.step()?.row(), row) {
-                        return Some(bytes);
-                    }
+            cell = loop {
+                let next = run.step()?;
+                if !same_bytes(next.row(), row) {
+                    return Some(bytes);
                 }
+                let is_same_column = same_bytes(next.qualifier(), cell.qualifier());
+                if is_same_column && is_asked && !is_row_done && !self.matcher.takes_one_version() {
+                    return None;
+                }
+                let is_passed = is_last || (is_same_column && next.type_code() == CellType::Put.code());
+                passed += u32::from(is_passed || !is_asked);
+                if passed > NEAR_CELLS {
+                    return None;
+                }
+                if !is_passed {
+                    break next;
+                }
+                *self.budget = self.budget.saturating_sub(1);
+            };
+            if self.may_cut(bytes) {
                 return None;
             }
-            if same_bytes(next.qualifier(), cell.qualifier()) || self.may_cut(bytes) {
-                return None;
-            }
-            cell = next;
         }
     }
 

@@ -135,9 +135,17 @@ struct Groups {
     of_aggregates: Vec<Option<At>>,
     row: Vec<u8>,
     is_open: bool,
+    /// How many of the key's columns are looked at.
+    key_columns_used: usize,
     key_ranges: Vec<Range<usize>>,
     group_key: Vec<u8>,
-    groups: HashMap<Vec<u8>, Vec<Running>>,
+    /// Numbers of the groups that there are.
+    groups: HashMap<Vec<u8>, usize>,
+    /// The aggregates of each, one group after the other.
+    states: Vec<Running>,
+    /// The group of the row before: neighbours are often of one.
+    last_group: Option<usize>,
+    last_group_key: Vec<u8>,
     bytes: usize,
     failed: Option<Exception>,
 }
@@ -145,8 +153,12 @@ struct Groups {
 impl Groups {
     fn new(Asked { request, programs }: Asked) -> Groups {
         let mut needed: Vec<Needed> = Vec::new();
+        let mut key_columns_used = 0;
         let mut at = |source: &Source| match (source.key_column, source.expression) {
-            (Some(column), _) => At::Key(column as usize),
+            (Some(column), _) => {
+                key_columns_used = key_columns_used.max(column as usize + 1);
+                At::Key(column as usize)
+            }
             (None, Some(expression)) => At::Computed(expression as usize),
             (None, None) => {
                 let known = |n: &Needed| n.family == source.family && n.qualifier == source.qualifier;
@@ -172,19 +184,23 @@ impl Groups {
             request,
             row: Vec::new(),
             is_open: false,
+            key_columns_used,
             key_ranges: Vec::new(),
             group_key: Vec::new(),
             groups: HashMap::new(),
+            states: Vec::new(),
+            last_group: None,
+            last_group_key: Vec::new(),
             bytes: 0,
             failed: None,
         }
     }
 
-    /// Where the key's columns are in the row that is walked.
+    /// Where the key's columns are in the row that is walked, as far as they are looked at.
     fn split_key(&mut self) {
         self.key_ranges.clear();
         let mut at = (self.request.key_prefix_bytes as usize).min(self.row.len());
-        for column in &self.request.key_columns {
+        for column in &self.request.key_columns[..self.key_columns_used] {
             let rest = &self.row[at..];
             let (length, skip) = match (column.width_bytes as usize, column.separator) {
                 (0, Some(separator)) => {
@@ -226,10 +242,8 @@ impl Groups {
         Ok(())
     }
 
-    /// Takes in the row that has been walked.
-    fn take_row(&mut self) -> Result<(), Exception> {
-        self.split_key();
-        self.compute()?;
+    /// Number of the group that the row which has been walked is in.
+    fn group(&mut self) -> usize {
         let mut key = std::mem::take(&mut self.group_key);
         key.clear();
         for at in &self.of_groups {
@@ -237,15 +251,31 @@ impl Groups {
             key.extend_from_slice(&(value.len() as u32).to_be_bytes());
             key.extend_from_slice(value);
         }
-        let mut group = match self.groups.remove_entry(&key[..]) {
-            Some(group) => group,
-            None => {
-                self.bytes += key.len() + GROUP_OVERHEAD_BYTES * (1 + self.of_aggregates.len());
-                (key.clone(), self.of_aggregates.iter().map(|_| Running::default()).collect())
-            }
+        let known = match self.last_group {
+            Some(last) if key == self.last_group_key => Some(last),
+            _ => self.groups.get(&key[..]).copied(),
         };
-        self.group_key = key;
-        for (index, running) in group.1.iter_mut().enumerate() {
+        let group = known.unwrap_or_else(|| {
+            let number = self.groups.len();
+            self.bytes += key.len() + GROUP_OVERHEAD_BYTES * (1 + self.of_aggregates.len());
+            self.groups.insert(key.clone(), number);
+            self.states.extend(self.of_aggregates.iter().map(|_| Running::default()));
+            number
+        });
+        self.last_group = Some(group);
+        // The other is written over by the next row.
+        self.group_key = std::mem::replace(&mut self.last_group_key, key);
+        group
+    }
+
+    /// Takes in the row that has been walked.
+    fn take_row(&mut self) -> Result<(), Exception> {
+        self.split_key();
+        self.compute()?;
+        let group = self.group();
+        let mut states = std::mem::take(&mut self.states);
+        let number = self.of_aggregates.len();
+        for (index, running) in states[group * number..][..number].iter_mut().enumerate() {
             let aggregate = &self.request.aggregates[index];
             let grown = match self.of_aggregates[index] {
                 Some(At::Computed(at)) => running.add_computed(aggregate.function(), &self.computed[at]),
@@ -253,7 +283,7 @@ impl Groups {
             };
             self.bytes += grown.map_err(|why| self.bad_value(why))?;
         }
-        self.groups.insert(group.0, group.1);
+        self.states = states;
         if self.bytes > MAX_GROUP_BYTES {
             let groups = self.groups.len();
             return Err(Exception::do_not_retry(format!("{groups} groups take more than {MAX_GROUP_BYTES} bytes")));
@@ -265,9 +295,9 @@ impl Groups {
         Exception::do_not_retry(format!("row '{}': {why}", self.row.escape_ascii()))
     }
 
-    fn into_groups(self) -> Vec<Group> {
-        let number_of_keys = self.of_groups.len();
-        let group = |(key, states): (Vec<u8>, Vec<Running>)| {
+    fn into_groups(mut self) -> Vec<Group> {
+        let (number_of_keys, number_of_states) = (self.of_groups.len(), self.of_aggregates.len());
+        let group = |(key, number): (Vec<u8>, usize)| {
             let key = Bytes::from(key);
             let mut keys = Vec::with_capacity(number_of_keys);
             let mut at = 0;
@@ -276,7 +306,8 @@ impl Groups {
                 keys.push(key.slice(at + 4..end));
                 at = end;
             }
-            Group { keys, states: states.into_iter().map(Running::into_state).collect() }
+            let states = self.states[number * number_of_states..][..number_of_states].iter_mut();
+            Group { keys, states: states.map(|running| std::mem::take(running).into_state()).collect() }
         };
         self.groups.into_iter().map(group).collect()
     }

@@ -16,7 +16,9 @@ use std::sync::Arc;
 /// How long one piece may keep its thread.
 const PIECE_US: u64 = 50_000;
 /// Cells that are looked at together, in bytes.
-const STEP_BYTES: u64 = 1 << 20;
+const STEP_BYTES: u64 = 256 << 10;
+/// Rows that are taken together at most.
+const STEP_ROWS: usize = 1024;
 
 /// What is made of the cells.
 pub(super) trait Fold: Send + 'static {
@@ -43,6 +45,8 @@ struct Walk<F> {
     scanner: RegionScanner,
     batch_cells: u32,
     cells: CellBuffer,
+    /// Where in these the second row and each later one begins.
+    row_offsets: Vec<usize>,
     /// Row whose cells so far may not be all.
     open_row: Option<Vec<u8>>,
     fold: F,
@@ -63,7 +67,8 @@ pub(super) async fn fold<F: Fold>(
     let mut walk = on_lane(server, region, LaneName::Read, caller, move |_| {
         let scanner = target.scanner(&scan).map_err(|error| exception_of(&at.escalate_fatal(error)))?;
         let batch_cells = scan.batch.unwrap_or(0);
-        Ok::<_, Exception>(Walk { scanner, batch_cells, cells: CellBuffer::new(), open_row: None, fold })
+        let (cells, row_offsets) = (CellBuffer::new(), Vec::new());
+        Ok::<_, Exception>(Walk { scanner, batch_cells, cells, row_offsets, open_row: None, fold })
     })
     .await??;
     loop {
@@ -99,7 +104,8 @@ impl<F: Fold> Walk<F> {
                 ..Limits::default()
             };
             self.cells.clear();
-            let next = self.scanner.next(&mut limits, &mut self.cells);
+            self.row_offsets.clear();
+            let next = self.scanner.next_rows(&mut limits, &mut self.cells, STEP_ROWS, &mut self.row_offsets);
             let progress = next.map_err(|error| exception_of(&server.escalate_fatal(error)))?;
             // A row that seemed to go on may not have.
             let mut row_ended_late = false;
@@ -110,15 +116,26 @@ impl<F: Fold> Walk<F> {
                 self.fold.end_of_result();
                 row_ended_late = true;
             }
-            for cell in self.cells.iter_from(0) {
+            let mut cells = self.cells.iter_from(0);
+            let mut last_row_from = 0;
+            for offset in &self.row_offsets {
+                for cell in cells.by_ref().take(offset - last_row_from) {
+                    self.fold.cell(cell)?;
+                }
+                last_row_from = *offset;
+                self.open_row = None;
+                self.fold.end_of_result();
+            }
+            for cell in cells {
                 self.fold.cell(cell)?;
             }
+            let has_last_row = self.cells.len() > last_row_from;
             let cut = progress.partial && progress.reason != Reason::Batch;
             if cut {
-                if !self.cells.is_empty() {
-                    self.open_row = Some(self.cells.get(0).row().to_vec());
+                if has_last_row {
+                    self.open_row = Some(self.cells.get(last_row_from).row().to_vec());
                 }
-            } else if !self.cells.is_empty() || (!progress.more && !row_ended_late) {
+            } else if has_last_row || (!progress.more && !row_ended_late) {
                 self.open_row = None;
                 self.fold.end_of_result();
             }
