@@ -1,7 +1,7 @@
 //! The catalog janitor: takes away regions that were split or merged, once nobody refers to their files.
 //!
 //! Always true: a file is archived only after every region that could refer to it was listed and does not; a list
-//! that fails proves nothing. Follows: `CatalogJanitor`, `GCRegionProcedure`, `GCMultipleMergedRegionsProcedure`.
+//! that fails proves nothing, nor does a directory that is missing though hbase:meta has its region. Follows: `CatalogJanitor`, `GCRegionProcedure`, `GCMultipleMergedRegionsProcedure`.
 
 use crate::cluster::RegionNode;
 use crate::master::Master;
@@ -52,13 +52,28 @@ async fn empty_region_infos(master: &Master) -> Result<Vec<String>> {
 }
 
 /// Whether one of `regions` has a file that refers to `parent`. A daughter that was split in its turn and cleaned
-/// away has no directory, and no references.
+/// away has no directory, and no references. One that hbase:meta has must have its directory: without it, the parent's
+/// files may be all that is left of its rows (HBase cleans the parent away).
 async fn anyone_refers(master: &Master, regions: &[RegionInfo], parent: &RegionInfo) -> Result<bool> {
-    let (regions, parent) = (regions.to_vec(), Arc::clone(parent.encoded_name()));
+    let must_have_files = |info: &RegionInfo| {
+        master.cluster.read().region(info.encoded_name()).is_some_and(|node| !(node.info.split && node.info.offline))
+    };
+    let regions: Vec<(RegionInfo, bool)> = regions.iter().map(|info| (info.clone(), must_have_files(info))).collect();
+    let parent = Arc::clone(parent.encoded_name());
     master
         .files
         .run(move |volume| {
-            for info in &regions {
+            for (info, must_have_files) in &regions {
+                if *must_have_files && !volume.exists(&rootdir::region_dir(info))? {
+                    tracing::warn!(
+                        region = %info.name_string(),
+                        parent = &*parent,
+                        directory = %rootdir::region_dir(info),
+                        "the directory of a region in hbase:meta is missing: the region that it came from is kept, for its files may be all that is left; \
+                         bring the directory back, or see /hbck.jsp"
+                    );
+                    return Ok(true);
+                }
                 if rootdir::archive::refers_to(volume, info, Some(&parent))? {
                     return Ok(!base::inject!("master.janitor.references-overlooked"));
                 }
