@@ -54,6 +54,11 @@ pub trait VolumeHints: Volume {
         0
     }
 
+    /// Those of [`VolumeHints::places`] that have failed and are not back. Asks nobody.
+    fn failed_places(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Has these be the places beside that of the names from now on, and kinds of files go to their tiers, by their names. Whether that is a change.
     /// Waits for places that are new.
     ///
@@ -88,12 +93,28 @@ pub trait VolumeHints: Volume {
         Ok(None)
     }
 
+    /// What reads came to that asked another copy when the first took long; zeros where none does. Asks nobody.
+    fn hedged_reads(&self) -> HedgedReads {
+        HedgedReads::default()
+    }
+
     /// On which machines a part of a file lies; `None` when there is no telling. Cost, where capabilities say `remote`: one call over
     /// the network.
     fn block_hosts(&self, path: &FilePath, part: FilePart) -> Result<Option<BlockHosts>> {
         let _ = (path, part);
         Ok(None)
     }
+}
+
+/// Reads that asked another copy when the first took long, since the start. Follows: `DFSHedgedReadMetrics`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HedgedReads {
+    /// Requests to another copy.
+    pub asked: u64,
+    /// Those of them that answered first.
+    pub won: u64,
+    /// Reads that waited for the first copy alone, as so many requests as there may be were under way.
+    pub alone: u64,
 }
 
 /// Hints of a file that is read.
@@ -110,6 +131,10 @@ pub trait ReadHints: ReadAt {
     }
     /// The place that failed since the file was opened, if one did: the file is to be opened anew when that is back. Asks nobody.
     fn lost_with(&self) -> Option<String> {
+        None
+    }
+    /// The place that has its bytes, where that is another than that of its name: one of [`VolumeHints::places`]. Asks nobody.
+    fn place(&self) -> Option<String> {
         None
     }
 }
@@ -194,6 +219,11 @@ impl dyn Volume + '_ {
         self.hints().map_or(0, |hints| hints.failures_and_returns())
     }
 
+    /// [`VolumeHints::failed_places`].
+    pub fn failed_places(&self) -> Vec<String> {
+        self.hints().map_or(Vec::new(), |hints| hints.failed_places())
+    }
+
     /// [`VolumeHints::change_volumes`].
     ///
     /// # Errors
@@ -228,6 +258,11 @@ impl dyn Volume + '_ {
         self.hints().map_or(Ok(None), |hints| hints.free_bytes())
     }
 
+    /// [`VolumeHints::hedged_reads`].
+    pub fn hedged_reads(&self) -> HedgedReads {
+        self.hints().map_or(HedgedReads::default(), |hints| hints.hedged_reads())
+    }
+
     /// [`VolumeHints::block_hosts`].
     pub fn block_hosts(&self, path: &FilePath, part: FilePart) -> Result<Option<BlockHosts>> {
         self.hints().map_or(Ok(None), |hints| hints.block_hosts(path, part))
@@ -235,6 +270,11 @@ impl dyn Volume + '_ {
 }
 
 impl dyn ReadAt + '_ {
+    /// [`ReadHints::place`].
+    pub fn place(&self) -> Option<String> {
+        self.hints().and_then(|hints| hints.place())
+    }
+
     /// [`ReadHints::lost_with`].
     pub fn lost_with(&self) -> Option<String> {
         self.hints().and_then(|hints| hints.lost_with())

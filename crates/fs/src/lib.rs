@@ -26,7 +26,7 @@ mod volume;
 pub use below::Below;
 pub use blocks::{BlockHosts, FilePart, HostBytes, LOCALHOST, Replica};
 pub use error::{Error, RemoteFailure, Result};
-pub use hints::{AppendHints, Behind, Copies, ReadHints, VolumeHints};
+pub use hints::{AppendHints, Behind, Copies, HedgedReads, ReadHints, VolumeHints};
 pub use local::{DirectoryLock, LocalVolume};
 pub use mem::{CrashPolicy, FaultKind, MemVolume};
 pub use path::FilePath;

@@ -411,7 +411,7 @@ impl BlockCache {
         if shard.blocks.contains_key(&key) {
             return;
         }
-        if let Some(frequencies) = &mut shard.frequencies {
+        if let Some(frequencies) = &shard.frequencies {
             frequencies.age();
         }
         let evicted = shard.make_room(capacity - weight, u64::MAX);

@@ -1,11 +1,11 @@
 //! How often blocks were asked for lately, those that the cache does not hold included: an estimate in little room (a count-min sketch), for
-//! [`crate::CachePolicy::TinyLfu`]. Follows: Caffeine's `FrequencySketch`.
+//! [`crate::CachePolicy::TinyLfu`] and for the second level. Follows: Caffeine's `FrequencySketch`.
 //!
 //! Always true: an estimate is never below the count, as far as threads did not count the same key at once, and no more than [`MOST`].
 
 use base::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use rustc_hash::FxBuildHasher;
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hash};
 
 /// No key is counted further than this.
 const MOST: u8 = 15;
@@ -33,7 +33,12 @@ impl Frequencies {
         Frequencies { counters, row_len, lookups: AtomicU64::new(0) }
     }
 
-    fn counters_of(&self, key: (u64, u64)) -> [&AtomicU8; ROWS] {
+    /// What it takes.
+    pub fn memory_bytes(&self) -> u64 {
+        self.counters.len() as u64
+    }
+
+    fn counters_of(&self, key: impl Hash) -> [&AtomicU8; ROWS] {
         let hash = FxBuildHasher.hash_one(key);
         // Two halves make as many hashes as are wanted.
         let (first, step) = (hash as u32, (hash >> 32) as u32 | 1);
@@ -44,7 +49,7 @@ impl Frequencies {
     }
 
     /// The key was asked for. Of two threads that count one key at once, one may count for nothing.
-    pub fn count(&self, key: (u64, u64)) {
+    pub fn count(&self, key: impl Hash) {
         for counter in self.counters_of(key) {
             let count = counter.load(Ordering::Relaxed);
             if count < MOST {
@@ -55,12 +60,13 @@ impl Frequencies {
     }
 
     /// How often the key was asked for lately.
-    pub fn of(&self, key: (u64, u64)) -> u8 {
+    pub fn of(&self, key: impl Hash) -> u8 {
         self.counters_of(key).iter().map(|counter| counter.load(Ordering::Relaxed)).min().unwrap_or(0)
     }
 
-    /// Halves all counts when it is time to. Costs a look at each counter then.
-    pub fn age(&mut self) {
+    /// Halves all counts when it is time to; one caller at a time, and what is counted at the same moment may count for nothing. Costs a look at each
+    /// counter then.
+    pub fn age(&self) {
         if self.lookups.load(Ordering::Relaxed) < self.row_len as u64 * LOOKUPS_PER_COUNTER {
             return;
         }
@@ -77,23 +83,23 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_more_counts_more_and_old_counts_fade() {
-        let mut frequencies = Frequencies::for_bytes(1 << 20);
+        let frequencies = Frequencies::for_bytes(1 << 20);
         for block in 0..200_u64 {
             for _ in 0..=block % 3 {
-                frequencies.count((7, block * 65_536));
+                frequencies.count((7_u64, block * 65_536));
             }
         }
         frequencies.age();
         for block in 0..200_u64 {
-            assert!(u64::from(frequencies.of((7, block * 65_536))) > block % 3, "never below the count");
+            assert!(u64::from(frequencies.of((7_u64, block * 65_536))) > block % 3, "never below the count");
         }
-        let exact = (0..200_u64).filter(|block| u64::from(frequencies.of((7, block * 65_536))) == block % 3 + 1);
+        let exact = (0..200_u64).filter(|block| u64::from(frequencies.of((7_u64, block * 65_536))) == block % 3 + 1);
         assert!(exact.count() > 190, "few share all their counters with others");
         for _ in 0..20_000 {
-            frequencies.count((1, 1));
+            frequencies.count((1_u64, 1_u64));
         }
-        assert_eq!(frequencies.of((1, 1)), MOST);
+        assert_eq!(frequencies.of((1_u64, 1_u64)), MOST);
         frequencies.age();
-        assert_eq!(frequencies.of((1, 1)), MOST / 2);
+        assert_eq!(frequencies.of((1_u64, 1_u64)), MOST / 2);
     }
 }

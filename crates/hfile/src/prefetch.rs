@@ -12,7 +12,8 @@ const KEPT: Fetch = Fetch { residency: Residency::MayRead, keep: true };
 impl Reader {
     /// Reads what the file has into its cache: data blocks, the index below its root and the chunks of its Bloom filters, in their order. `proceed` is
     /// told of the bytes of each block on the disk before it is read; false ends the work. Returns whether all of it was done. Costs a sequential read of
-    /// the file; blocks that are in the cache already are not read again.
+    /// the file; blocks that are in the cache already are not read again. Data blocks go to the second level, too, as long as that has room
+    /// ([`crate::SecondLevel::wait_for_room`]).
     ///
     /// A reader of one half of a file reads nothing: its store is about to be written anew.
     ///
@@ -22,7 +23,7 @@ impl Reader {
         if self.source.cache.is_none() || self.half.is_some() {
             return Ok(true);
         }
-        let mut ahead = ReadAhead::new(false, false);
+        let mut ahead = ReadAhead::new(false, false).filling();
         Ok(self.prefetch_below(&self.root, self.trailer().index_levels, &mut ahead, proceed)?
             && self.prefetch_bloom(self.bloom(), proceed)?
             && self.prefetch_bloom(self.delete_bloom(), proceed)?)

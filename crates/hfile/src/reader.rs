@@ -208,6 +208,18 @@ impl Reader {
         self.source.file.lost_with()
     }
 
+    /// Bytes of the file that are in the second level of the cache, as they lie in it; none for a half of a file. Follows:
+    /// `BucketCache#getRegionCachedInfo`.
+    pub fn second_level_bytes(&self) -> u64 {
+        let second = self.source.cache.as_ref().and_then(|cache| cache.second()).filter(|_| self.half.is_none());
+        second.map_or(0, |second| second.bytes_of(self.source.lasting_id))
+    }
+
+    /// The place that has the file's bytes, where that is another than that of its name. Asks nobody.
+    pub fn place(&self) -> Option<String> {
+        self.source.file.place()
+    }
+
     /// Bytes of the whole file.
     pub fn len_bytes(&self) -> u64 {
         self.len

@@ -7,15 +7,16 @@
 //!     readable for them. What a crash leaves of one that was not whole is thrown away when it is looked at next.
 //!  3. Who reads never waits for who writes: what there is no room for is passed over and counted.
 //!
-//! A block comes in when it is read from its file for the second time within what the cache could hold twice over: what is read once, as by a scan over
-//! everything, costs the disk no write. The oldest segment goes when room is needed; blocks in it that were asked for go round once more
-//! (FIFO with reinsertion). No clock and no threads: whoever has them calls [`SecondLevel::wait_for_work`] and
-//! [`SecondLevel::write_segment`].
+//! A block may come in when it is read from its file for the second time within what the cache could hold twice over: what is read once, as by a scan over
+//! everything, costs the disk no write. Where there is room it does. Else it contends with the blocks of the oldest segment: those stay or come in that
+//! were asked for most of late, by an estimate of little memory (TinyLFU), and a segment most of whose blocks stay goes round without being written anew.
+//! No clock and no threads: whoever has them calls [`SecondLevel::wait_for_work`] and [`SecondLevel::write_segment`].
 
 mod seen;
 mod segment;
 
-use base::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
+use crate::cache_frequency::Frequencies;
+use base::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use base::sync::{Condvar, Mutex, RwLock};
 use bytes::Bytes;
 use fs::{FilePath, ReadAt, Volume};
@@ -64,7 +65,7 @@ pub struct SecondLevelStats {
     pub inserted: u64,
     /// Blocks that went to make room.
     pub evicted: u64,
-    /// Blocks that had been read once only.
+    /// Blocks that had been read once only, or were asked for no more than those that would have gone for them.
     pub refused: u64,
     /// Blocks that there was no time for.
     pub passed_over: u64,
@@ -88,7 +89,6 @@ struct Place {
     at: u32,
     len: u32,
     crc: u32,
-    hits: AtomicU8,
 }
 
 struct Segment {
@@ -101,9 +101,28 @@ struct Segment {
 #[derive(Default)]
 struct Index {
     places: FxHashMap<BlockKey, Place>,
+    /// Bytes of blocks of each file.
+    file_bytes: FxHashMap<u128, u64>,
     /// Oldest first.
     segments: VecDeque<Arc<Segment>>,
     used_bytes: u64,
+}
+
+/// Where the bytes of a block are to be had that contends for a place.
+enum From {
+    /// In the oldest segment: where, how many, their checksum.
+    Segment(u32, u32, u32),
+    /// It was read from its file.
+    File(Bytes),
+}
+
+impl From {
+    fn len_bytes(&self) -> u64 {
+        match self {
+            From::Segment(_, len, _) => u64::from(*len),
+            From::File(raw) => raw.len() as u64,
+        }
+    }
 }
 
 /// Blocks that wait to be written.
@@ -119,7 +138,10 @@ struct Waiting {
 const PLACE_BYTES: u64 = 128;
 /// A block larger than this part of a segment stays out.
 const LARGEST_PART: u64 = 2;
-const HITS_MAX: u8 = 3;
+/// A full cache writes a segment when at least this part of it is new: the rest is blocks that are written once more.
+const NEW_PART: u64 = 2;
+/// So many of the oldest segments new blocks contend with at a time.
+const CONTENDS_WITH: usize = 8;
 const IDENTITY: &str = "identity";
 const SEGMENT_PREFIX: &str = "segment-";
 
@@ -129,9 +151,12 @@ pub struct SecondLevel {
     options: SecondLevelOptions,
     id: u64,
     seen: Seen,
+    frequencies: Frequencies,
     index: RwLock<Index>,
     waiting: Mutex<Waiting>,
     wanted: Condvar,
+    /// Told when fewer blocks wait.
+    written: Condvar,
     next_segment: AtomicU64,
     /// Told by who has a clock.
     now_ms: AtomicI64,
@@ -174,12 +199,14 @@ impl SecondLevel {
         }
         Ok(SecondLevel {
             seen: Seen::new(options.capacity_bytes),
+            frequencies: Frequencies::for_bytes(options.capacity_bytes),
             volume,
             options,
             id,
             index: RwLock::new(index),
             waiting: Mutex::default(),
             wanted: Condvar::new(),
+            written: Condvar::new(),
             next_segment: AtomicU64::new(next),
             now_ms: AtomicI64::new(i64::MIN),
             has_failed: AtomicBool::new(false),
@@ -214,15 +241,22 @@ impl SecondLevel {
         }
     }
 
-    /// Memory that it takes: the index, what was seen, blocks that wait.
+    /// Memory that it takes: the index, what was seen and how often, blocks that wait.
     pub fn memory_bytes(&self) -> u64 {
         let waiting = self.waiting.lock().bytes;
-        self.index.read().places.len() as u64 * PLACE_BYTES + self.seen.memory_bytes() + waiting
+        let counts = self.seen.memory_bytes() + self.frequencies.memory_bytes();
+        self.index.read().places.len() as u64 * PLACE_BYTES + counts + waiting
     }
 
-    /// What time it is, for files that grow cold. To be said now and then.
+    /// Bytes of blocks of a file that are here, as they lie in it.
+    pub(crate) fn bytes_of(&self, file: u128) -> u64 {
+        self.index.read().file_bytes.get(&file).copied().unwrap_or(0)
+    }
+
+    /// What time it is, for files that grow cold. To be said now and then, by one thread: what was asked for long ago counts for less from then on.
     pub fn set_now(&self, now: base::TimestampMs) {
         self.now_ms.store(now.0, Ordering::Relaxed);
+        self.frequencies.age();
     }
 
     /// Whether a file that is cold from then on is cold.
@@ -230,17 +264,16 @@ impl SecondLevel {
         self.now_ms.load(Ordering::Relaxed) >= from_ms
     }
 
-    /// Reads the block of `len` bytes at `key`, if it is there. Reads a disk: not for who must not wait. One of a cold file does not gain by it.
-    pub(crate) fn get(&self, key: BlockKey, len: u32, cold: bool) -> Option<Bytes> {
+    /// Reads the block of `len` bytes at `key`, if it is there. Reads a disk: not for who must not wait. With `in_passing`, as of a cold file or by a scan,
+    /// the block does not gain by it.
+    pub(crate) fn get(&self, key: BlockKey, len: u32, in_passing: bool) -> Option<Bytes> {
+        if !in_passing {
+            self.frequencies.count(key);
+        }
         let found = {
             let index = self.index.read();
-            index.places.get(&key).filter(|place| place.len == len).map(|place| {
-                let hits = place.hits.load(Ordering::Relaxed);
-                if hits < HITS_MAX && !cold {
-                    place.hits.store(hits + 1, Ordering::Relaxed);
-                }
-                (place.segment.clone(), place.at, place.crc)
-            })
+            let place = index.places.get(&key).filter(|place| place.len == len);
+            place.map(|place| (place.segment.clone(), place.at, place.crc))
         };
         let Some((segment, at, crc)) = found else {
             self.misses.fetch_add(1, Ordering::Relaxed);
@@ -252,9 +285,7 @@ impl SecondLevel {
         if bytes.is_none() {
             self.damaged.fetch_add(1, Ordering::Relaxed);
             let mut index = self.index.write();
-            if index.places.get(&key).is_some_and(|place| place.segment.id == segment.id) {
-                index.places.remove(&key);
-            }
+            index.remove(&key, segment.id);
         }
         bytes
     }
@@ -287,9 +318,14 @@ impl SecondLevel {
             self.refused.fetch_add(1, Ordering::Relaxed);
             return;
         }
+        self.put(key, raw);
+    }
+
+    /// Has a block wait for the writer.
+    fn put(&self, key: BlockKey, raw: &Bytes) {
         let len = raw.len() as u64;
         let mut waiting = self.waiting.lock();
-        let most = 2 * self.options.segment_bytes;
+        let most = self.most_waiting_bytes();
         if waiting.is_closed || waiting.bytes + len > most || len > self.options.segment_bytes / LARGEST_PART {
             self.passed_over.fetch_add(1, Ordering::Relaxed);
             return;
@@ -303,9 +339,43 @@ impl SecondLevel {
         }
     }
 
+    /// A block of a file that is read into the cache as a whole: it is kept where there is room, also when it was not asked for before. Never waits for the disk.
+    pub(crate) fn fill(&self, key: BlockKey, raw: &Bytes) {
+        if self.has_room(raw.len() as u64) {
+            self.put(key, raw);
+        }
+    }
+
+    fn has_room(&self, more_bytes: u64) -> bool {
+        let waiting = self.waiting.lock().bytes;
+        self.index.read().used_bytes + waiting + more_bytes <= self.options.capacity_bytes
+    }
+
+    /// For who reads files into the cache as a whole: waits until the writer has taken what waits for it. False where nothing makes room for them: the
+    /// cache is full, or is being closed.
+    pub fn wait_for_room(&self, bytes: u64) -> bool {
+        if !self.has_room(bytes) {
+            return false;
+        }
+        let mut waiting = self.waiting.lock();
+        while !waiting.is_closed && waiting.bytes >= self.options.segment_bytes {
+            self.written.wait(&mut waiting);
+        }
+        !waiting.is_closed
+    }
+
+    fn most_waiting_bytes(&self) -> u64 {
+        2 * self.options.segment_bytes
+    }
+
     /// Forgets the blocks of a file: they are not found any more, and go with their segments. Looks at every block held.
     pub(crate) fn forget_file(&self, file: u128) {
-        self.index.write().places.retain(|(of, _), _| *of != file);
+        {
+            let mut index = self.index.write();
+            if index.file_bytes.remove(&file).is_some() {
+                index.places.retain(|(of, _), _| *of != file);
+            }
+        }
         let mut waiting = self.waiting.lock();
         let Waiting { blocks, keys, bytes, .. } = &mut *waiting;
         blocks.retain(|((of, at), raw)| {
@@ -327,10 +397,17 @@ impl SecondLevel {
         !waiting.is_closed
     }
 
+    /// Whether there is a segment to write.
+    #[cfg(test)]
+    fn waits_for_writer(&self) -> bool {
+        self.waiting.lock().bytes >= self.options.segment_bytes
+    }
+
     /// Nothing more is taken in; [`SecondLevel::wait_for_work`] returns.
     pub fn close(&self) {
         self.waiting.lock().is_closed = true;
         self.wanted.notify_all();
+        self.written.notify_all();
     }
 
     /// Writes what waits as a segment, after making room for it; returns the bytes that were written. One caller at a time. What cannot be written is
@@ -340,6 +417,7 @@ impl SecondLevel {
             let mut waiting = self.waiting.lock();
             waiting.bytes = 0;
             waiting.keys.clear();
+            self.written.notify_all();
             std::mem::take(&mut waiting.blocks)
         };
         {
@@ -351,9 +429,10 @@ impl SecondLevel {
         }
         let count = blocks.len() as u64;
         match self.write(&mut blocks) {
+            Ok(0) => 0,
             Ok(bytes) => {
                 self.has_failed.store(false, Ordering::Relaxed);
-                self.inserted.fetch_add(count, Ordering::Relaxed);
+                self.inserted.fetch_add(blocks.len() as u64, Ordering::Relaxed);
                 self.written_bytes.fetch_add(bytes, Ordering::Relaxed);
                 bytes
             }
@@ -366,18 +445,40 @@ impl SecondLevel {
     }
 
     fn write(&self, blocks: &mut Vec<(BlockKey, Bytes)>) -> fs::Result<u64> {
-        let mut new_bytes = segment::len_bytes(blocks.iter().map(|(_, raw)| raw.len()));
-        let mut again_bytes = 0;
-        loop {
+        for _ in 0..CONTENDS_WITH {
+            let new_bytes = segment::len_bytes(blocks.iter().map(|(_, raw)| raw.len()));
             let oldest = {
                 let index = self.index.read();
                 let is_full = index.used_bytes + new_bytes > self.options.capacity_bytes;
                 index.segments.front().filter(|_| is_full).cloned()
             };
-            let Some(oldest) = oldest else { break };
-            self.evict(&oldest, blocks, &mut again_bytes);
-            new_bytes = segment::len_bytes(blocks.iter().map(|(_, raw)| raw.len()));
+            let Some(oldest) = oldest else { return self.write_all(blocks) };
+            self.contend(&oldest, blocks);
+            if blocks.is_empty() {
+                return Ok(0);
+            }
         }
+        // There may be room the next time, or more that is new.
+        self.wait_on(std::mem::take(blocks));
+        Ok(0)
+    }
+
+    /// Has the blocks wait that are left, if there is room for them.
+    fn wait_on(&self, blocks: Vec<(BlockKey, Bytes)>) {
+        let mut waiting = self.waiting.lock();
+        for (key, raw) in blocks {
+            let len = raw.len() as u64;
+            if waiting.is_closed || waiting.bytes + len > self.most_waiting_bytes() || !waiting.keys.insert(key) {
+                self.passed_over.fetch_add(1, Ordering::Relaxed);
+                continue;
+            }
+            waiting.bytes += len;
+            waiting.blocks.push((key, raw));
+        }
+    }
+
+    fn write_all(&self, blocks: &[(BlockKey, Bytes)]) -> fs::Result<u64> {
+        let new_bytes = segment::len_bytes(blocks.iter().map(|(_, raw)| raw.len()));
         let id = self.next_segment.fetch_add(1, Ordering::Relaxed);
         let path = FilePath::new(format!("{SEGMENT_PREFIX}{id:016x}"));
         let written = segment::write(&*self.volume, &path, self.id, id, blocks)
@@ -396,28 +497,70 @@ impl SecondLevel {
         }
     }
 
-    /// Takes out the oldest segment. Blocks in it that were asked for are added to `blocks`, `again_bytes` up to half a segment.
-    fn evict(&self, oldest: &Arc<Segment>, blocks: &mut Vec<(BlockKey, Bytes)>, again_bytes: &mut u64) {
-        let gone: Vec<(BlockKey, Place)> = {
+    /// Has the blocks of the oldest segment and new ones contend for its place: who was asked for more stays or comes in, the one that is there where both
+    /// were asked for as much. Where little is new the segment goes round as it is; else it goes, and `blocks` are those that are to be written.
+    fn contend(&self, oldest: &Arc<Segment>, blocks: &mut Vec<(BlockKey, Bytes)>) {
+        let mut all: Vec<(u8, BlockKey, From)> = {
+            let index = self.index.read();
+            let of_it = |key: &BlockKey| index.places.get(key).filter(|place| place.segment.id == oldest.id);
+            let held = oldest.keys.iter().filter_map(|key| Some((key, of_it(key)?)));
+            held.map(|(key, place)| {
+                (self.frequencies.of(key), *key, From::Segment(place.at, place.len, place.crc))
+            })
+            .collect()
+        };
+        let held = all.len();
+        let held_bytes = all.iter().map(|(_, _, from)| from.len_bytes()).sum();
+        all.extend(blocks.drain(..).map(|(key, raw)| (self.frequencies.of(&key), key, From::File(raw))));
+        // Stable: of equals those come first that are there.
+        all.sort_by_key(|(count, ..)| std::cmp::Reverse(*count));
+        let place_bytes = self.options.segment_bytes.max(held_bytes);
+        let (mut left_bytes, mut new_bytes) = (place_bytes, 0);
+        let mut stay: Vec<(BlockKey, From)> = Vec::new();
+        let (mut kept, mut refused) = (0, 0);
+        for (_, key, from) in all {
+            let (len, is_new) = (from.len_bytes(), matches!(from, From::File(_)));
+            if len <= left_bytes {
+                left_bytes -= len;
+                new_bytes += if is_new { len } else { 0 };
+                kept += usize::from(!is_new);
+                stay.push((key, from));
+            } else {
+                refused += u64::from(is_new);
+            }
+        }
+        self.refused.fetch_add(refused, Ordering::Relaxed);
+        if new_bytes < place_bytes / NEW_PART && kept > 0 {
+            let mut index = self.index.write();
+            if index.segments.front().is_some_and(|front| front.id == oldest.id) {
+                index.segments.rotate_left(1);
+            }
+            let new = |(key, from)| match from {
+                From::File(raw) => Some((key, raw)),
+                From::Segment(..) => None,
+            };
+            blocks.extend(stay.into_iter().filter_map(new));
+            return;
+        }
+        self.remove_oldest(oldest);
+        self.evicted.fetch_add((held - kept) as u64, Ordering::Relaxed);
+        for (key, from) in stay {
+            match from {
+                From::File(raw) => blocks.push((key, raw)),
+                From::Segment(at, len, crc) => match self.read(oldest, at, len, crc) {
+                    Some(raw) => blocks.push((key, raw)),
+                    None => _ = self.evicted.fetch_add(1, Ordering::Relaxed),
+                },
+            }
+        }
+    }
+
+    fn remove_oldest(&self, oldest: &Arc<Segment>) {
+        {
             let mut index = self.index.write();
             index.segments.pop_front();
             index.used_bytes -= oldest.len_bytes;
-            let is_of_it = |place: &Place| place.segment.id == oldest.id;
-            let keys = oldest.keys.iter().filter(|key| index.places.get(key).is_some_and(is_of_it));
-            let keys: Vec<BlockKey> = keys.copied().collect();
-            keys.into_iter().filter_map(|key| index.places.remove_entry(&key)).collect()
-        };
-        for (key, place) in gone {
-            let most = self.options.segment_bytes / 2;
-            if place.hits.load(Ordering::Relaxed) > 0
-                && *again_bytes + u64::from(place.len) <= most
-                && let Some(raw) = self.read(oldest, place.at, place.len, place.crc)
-            {
-                *again_bytes += u64::from(place.len);
-                blocks.push((key, raw));
-            } else {
-                self.evicted.fetch_add(1, Ordering::Relaxed);
-            }
+            oldest.keys.iter().for_each(|key| index.remove(key, oldest.id));
         }
         let _ = self.volume.remove_file(&FilePath::new(format!("{SEGMENT_PREFIX}{:016x}", oldest.id)));
     }
@@ -428,8 +571,29 @@ impl Index {
         self.used_bytes += segment.len_bytes;
         self.segments.push_back(segment.clone());
         for Entry { key, at, len, crc } in entries {
-            let place = Place { segment: segment.clone(), at: *at, len: *len, crc: *crc, hits: AtomicU8::new(0) };
-            self.places.insert(*key, place);
+            let place = Place { segment: segment.clone(), at: *at, len: *len, crc: *crc };
+            if let Some(before) = self.places.insert(*key, place) {
+                self.forget_bytes(key.0, before.len);
+            }
+            *self.file_bytes.entry(key.0).or_default() += u64::from(*len);
+        }
+    }
+
+    /// The block is not in that segment any more.
+    fn remove(&mut self, key: &BlockKey, segment: u64) {
+        if self.places.get(key).is_some_and(|place| place.segment.id == segment)
+            && let Some(place) = self.places.remove(key)
+        {
+            self.forget_bytes(key.0, place.len);
+        }
+    }
+
+    fn forget_bytes(&mut self, file: u128, len: u32) {
+        if let Some(bytes) = self.file_bytes.get_mut(&file) {
+            *bytes -= u64::from(len);
+            if *bytes == 0 {
+                self.file_bytes.remove(&file);
+            }
         }
     }
 }

@@ -79,6 +79,8 @@ pub(crate) struct ReadAhead {
     window: usize,
     /// Where the last block ends that a read from the block asked for has whole. 0: not known.
     whole_to: u64,
+    /// Whether what is read goes to the second level of the cache as far as that has room.
+    fills: bool,
 }
 
 impl Source {
@@ -189,9 +191,10 @@ impl Source {
         let second = self.cache.as_ref().and_then(|cache| cache.second()).filter(|_| keep && self.lasting_id != 0);
         let key = (self.lasting_id, at.offset);
         let is_cold = second.is_some_and(|second| second.is_cold(self.cold_from_ms));
+        let goes_on = ahead.as_ref().is_some_and(|ahead| ahead.goes_on(at));
         if let Some(second) = second
             && !ahead.as_ref().is_some_and(|ahead| ahead.holds(at))
-            && let Some(raw) = second.get(key, at.len, is_cold)
+            && let Some(raw) = second.get(key, at.len, is_cold || goes_on)
         {
             if let Some(ahead) = ahead {
                 ahead.passed(at);
@@ -200,13 +203,16 @@ impl Source {
             self.looked(at, BlockFrom::SecondLevel);
             return self.unpack(at, raw);
         }
-        let goes_on = ahead.as_ref().is_some_and(|ahead| ahead.goes_on(at));
         let raw = match ahead.as_mut() {
             Some(ahead) => ahead.read(self, at, keep)?,
             None => self.read_exact(at)?,
         };
-        if let Some(second) = second.filter(|_| !goes_on && !is_cold) {
-            second.offer(key, &raw);
+        match (second, ahead.as_ref().is_some_and(|ahead| ahead.fills)) {
+            (None, _) => {}
+            (Some(_), _) if is_cold => {}
+            (Some(second), true) => second.fill(key, &raw),
+            (Some(second), false) if !goes_on => second.offer(key, &raw),
+            (Some(_), false) => {}
         }
         block_reads::from_file(len);
         self.looked(at, BlockFrom::File);
@@ -266,7 +272,13 @@ impl ReadAhead {
             expected: 0,
             window: 0,
             whole_to: 0,
+            fills: false,
         }
+    }
+
+    /// The same for who reads a file into the cache as a whole.
+    pub fn filling(self) -> ReadAhead {
+        ReadAhead { fills: true, ..self }
     }
 
     /// Whether the block at `at` was read already.

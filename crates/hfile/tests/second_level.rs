@@ -59,9 +59,12 @@ fn what_was_read_twice_is_not_read_from_the_file_again_nor_after_a_restart() {
     assert!(second.write_segment() > 0);
     assert_eq!(place.get_some(&reader), 0, "{:?}", second.stats());
     assert_eq!(all_cells(&reader, ScanOptions::default()).expect("a scan through both"), place.cells);
+    let held_bytes = reader.second_level_bytes();
+    assert!(held_bytes > reader.len_bytes() / 2 && held_bytes <= reader.len_bytes(), "{held_bytes} bytes of the file");
     drop((reader, cache, second));
     let (cache, second) = place.start();
     let reader = place.open(&cache, None);
+    assert_eq!(reader.second_level_bytes(), held_bytes, "also after a restart");
     assert_eq!((place.get_some(&reader), second.stats().misses), (0, 0));
     // A file that has the name and is another.
     let other = MemVolume::new();
@@ -86,11 +89,40 @@ fn a_file_that_is_closed_for_good_is_read_from_its_disk_again() {
     reader.evict_for_good();
     drop(reader);
     let reader = place.open(&cache, None);
-    assert_eq!((place.get_some(&reader), second.stats().blocks), (once, 0));
+    assert_eq!((reader.second_level_bytes(), place.get_some(&reader), second.stats().blocks), (0, once, 0));
     // What waits to be written goes, too.
     place.get_some(&reader);
     reader.evict_for_good();
     assert_eq!(second.write_segment(), 0);
+}
+
+/// PREFETCH_BLOCKS_ON_OPEN.
+#[test]
+#[allow(clippy::disallowed_methods, reason = "the thread that writes is a server's")]
+fn a_file_that_is_read_ahead_as_a_whole_is_there_without_being_asked_for() {
+    let place = Place::new();
+    let (cache, second) = place.start();
+    let reader = place.open(&cache, None);
+    let writer = std::thread::spawn({
+        let second = second.clone();
+        move || {
+            while second.wait_for_work() {
+                second.write_segment();
+            }
+            second.write_segment();
+        }
+    });
+    assert!(reader.prefetch(&mut |bytes| second.wait_for_room(bytes)).expect("read"), "all of it");
+    second.close();
+    writer.join().expect("no panic");
+    let data_bytes: u64 = reader.len_bytes() * 9 / 10;
+    assert!(reader.second_level_bytes() >= data_bytes, "{} of {}", reader.second_level_bytes(), reader.len_bytes());
+    // What has no room is not waited for.
+    let options = SecondLevelOptions { segment_bytes: 16 << 10, ..SecondLevelOptions::new(64 << 10, 5) };
+    let small = SecondLevel::open(Arc::new(MemVolume::new()), options, Arc::new(|_| {})).expect("opened");
+    assert!(small.wait_for_room(1000) && !small.wait_for_room(65 << 10));
+    small.close();
+    assert!(!small.wait_for_room(1000));
 }
 
 #[test]

@@ -558,6 +558,8 @@ fn region_load(load: &pb::RegionLoad) -> RegionLoad {
         store_files: load.storefiles.unwrap_or_default(),
         store_file_size_bytes: bytes(load.storefile_size_mb),
         store_uncompressed_size_bytes: bytes(load.store_uncompressed_size_mb),
+        own_file_size_bytes: bytes(load.region_size_mb),
+        cached_bytes: (bytes(load.region_size_mb) as f64 * f64::from(load.current_region_cached_ratio())) as u64,
         memstore_size_bytes: bytes(load.mem_store_size_mb),
         read_requests: load.read_requests_count.unwrap_or_default(),
         write_requests: load.write_requests_count.unwrap_or_default(),

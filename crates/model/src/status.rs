@@ -70,6 +70,8 @@ pub struct RegionLoad {
     pub store_uncompressed_size_bytes: u64,
     /// Of the bytes, those in files that are the region's own: neither references nor links.
     pub own_file_size_bytes: u64,
+    /// Of those, what is in the second level of the block cache.
+    pub cached_bytes: u64,
     /// Readers that hold store files.
     pub store_references: u32,
     /// Most readers that hold one file which a compaction has replaced.

@@ -169,6 +169,8 @@ pub struct RegionStats {
     pub files_uncompressed_bytes: u64,
     /// Bytes of the files that are the region's own: neither references nor links.
     pub own_files_bytes: u64,
+    /// Of those, what is in the second level of the block cache.
+    pub second_level_bytes: u64,
     /// Memory of all memstores.
     pub memstore_bytes: u64,
     /// Bytes of the cells in all memstores.
@@ -336,6 +338,7 @@ pub(crate) fn of_region(core: &RegionCore) -> RegionStats {
             }
             if !file.is_reference() && file.parsed.link.is_none() {
                 stats.own_files_bytes += file.len_bytes();
+                stats.second_level_bytes += file.reader.second_level_bytes();
             }
             if file.reader.is_major_compacted() {
                 oldest_major = oldest_major.min(file.created_ms().unwrap_or(0));

@@ -340,17 +340,17 @@ const PREFETCHED_BETWEEN_LOOKS: u64 = 1 << 20;
 fn prefetch(server: &Arc<RegionServer>, name: &Arc<str>) {
     let Some(region) = server.region(name) else { return };
     let cache = &server.env.cache;
-    let mut since_look = PREFETCHED_BETWEEN_LOOKS;
+    let (mut since_look, mut is_full) = (PREFETCHED_BETWEEN_LOOKS, false);
     let read = region.prefetch(&mut |bytes| {
         since_look += bytes;
         if since_look >= PREFETCHED_BETWEEN_LOOKS {
             since_look = 0;
             let stats = cache.stats();
-            if stats.used_bytes + PREFETCHED_BETWEEN_LOOKS > stats.capacity_bytes {
-                return false;
-            }
+            is_full = stats.used_bytes + PREFETCHED_BETWEEN_LOOKS > stats.capacity_bytes;
         }
-        !server.stop.is_set()
+        // The second level is written no faster than it may be.
+        let fills_second = cache.second().is_some_and(|second| second.wait_for_room(bytes));
+        (!is_full || fills_second) && !server.stop.is_set()
     });
     match read {
         Ok(0) => {}

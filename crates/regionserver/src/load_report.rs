@@ -49,6 +49,7 @@ impl LoadReports {
             max_heap_mb: Some(mib(status.memory_budget_bytes)),
             coprocessors: to_proto::coprocessors(&status.regions),
             region_loads: status.regions.iter().map(to_proto::region_load).collect(),
+            region_cached_info: to_proto::region_cached_info(&status.regions),
             report_start_time: Some(if last.at_ms == 0 { now.at_ms } else { last.at_ms }),
             report_end_time: Some(now.at_ms),
             info_server_port: Some(info_port.map_or(u32::MAX, u32::from)),

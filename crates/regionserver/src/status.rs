@@ -95,6 +95,7 @@ pub(crate) fn region_load(server: &RegionServer, region: &Region) -> RegionLoad 
         store_file_size_bytes: stats.files_bytes,
         store_uncompressed_size_bytes: stats.files_uncompressed_bytes,
         own_file_size_bytes: stats.own_files_bytes,
+        cached_bytes: stats.second_level_bytes,
         store_references: u32::try_from(stats.file_readers).unwrap_or(u32::MAX),
         max_compacted_file_references: u32::try_from(stats.max_replaced_file_readers).unwrap_or(u32::MAX),
         coprocessors: loaded.map(Endpoint::simple_name).collect(),

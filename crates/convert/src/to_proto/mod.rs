@@ -18,7 +18,7 @@ pub use mutation::{condition, mutation, mutation_without_cells};
 pub use read::{get, scan};
 pub use result::{get_response_with_count, inline_result, result_with_count};
 pub use schema::{family, namespace, table};
-pub use status::{coprocessors, region_load, task};
+pub use status::{coprocessors, region_cached_info, region_load, task};
 
 /// A time range.
 pub fn time_range(range: TimeRange) -> pb::TimeRange {

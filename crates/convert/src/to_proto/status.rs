@@ -4,7 +4,7 @@ use base::{Task, TaskState, TimestampMs};
 use model::status::{CompactionState, RegionLoad, in_units};
 use proto::pb;
 use proto::pb::region_specifier::RegionSpecifierType;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 fn mib(bytes: u64) -> Option<u32> {
     Some(in_units(bytes, 1 << 20))
@@ -86,7 +86,19 @@ pub fn region_load(load: &RegionLoad) -> pb::RegionLoad {
         blocks_total_weight: Some(load.locality.total_bytes),
         data_locality_for_ssd: Some(load.locality.ssd_part()),
         blocks_local_with_ssd_weight: Some(load.locality.local_ssd_bytes),
-        // Nobody knows how much of a region is in the cache.
-        current_region_cached_ratio: Some(0.0),
+        current_region_cached_ratio: Some(cached_ratio(load)),
     }
+}
+
+/// How much of a region is in the second level of the block cache, in the megabytes that HBase tells. Follows: `HRegionServer#createRegionLoad`.
+fn cached_ratio(load: &RegionLoad) -> f32 {
+    let [cached, all] = [load.cached_bytes, load.own_file_size_bytes].map(|bytes| in_units(bytes, 1 << 20));
+    if all == 0 { 0.0 } else { cached as f32 / all as f32 }
+}
+
+/// Megabytes of each region that are in the second level of the block cache, by its encoded name; those that have none are left out. Follows:
+/// `HRegionServer#buildServerLoad`.
+pub fn region_cached_info(loads: &[RegionLoad]) -> BTreeMap<String, u32> {
+    let cached = loads.iter().filter(|load| load.cached_bytes > 0);
+    cached.map(|load| (load.encoded_name.to_string(), in_units(load.cached_bytes, 1 << 20))).collect()
 }

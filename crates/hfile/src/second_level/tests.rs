@@ -55,8 +55,13 @@ fn read(cache: &SecondLevel, n: u64) -> bool {
 }
 
 fn fill(cache: &SecondLevel, blocks: std::ops::Range<u64>) {
+    fill_reading(cache, blocks, 2);
+}
+
+/// The same with each block read so often before the writer has its turn.
+fn fill_reading(cache: &SecondLevel, blocks: std::ops::Range<u64>, times: u64) {
     for from in blocks.clone().step_by(10) {
-        for _ in 0..2 {
+        for _ in 0..times {
             (from..(from + 10).min(blocks.end)).for_each(|n| _ = read(cache, n));
         }
         cache.write_segment();
@@ -94,7 +99,8 @@ fn it_stays_within_its_size_and_keeps_what_is_asked_for() {
     fill(&cache, 0..40);
     for round in 1..20 {
         (0..6).for_each(|n| assert!(read(&cache, n), "block {n} in round {round}"));
-        fill(&cache, round * 100..round * 100 + 40);
+        // More than those of the round before, and less than those above.
+        fill_reading(&cache, round * 100..round * 100 + 40, (1 + round).min(14));
         let stats = cache.stats();
         assert!(stats.used_bytes <= stats.capacity_bytes, "{stats:?}");
         assert_eq!(fixture.volume.used_bytes(), stats.used_bytes + 20, "nothing else is on the disk");
@@ -193,4 +199,85 @@ fn the_writer_is_woken_for_a_segment_and_at_the_end() {
     (50..60).chain(50..60).for_each(|n| _ = read(&cache, n));
     assert_eq!(cache.write_segment(), 0, "nothing is taken in any more");
     assert!(cache.stats().passed_over >= 10);
+}
+
+/// Ranks with probabilities as 1 / rank^0.9.
+struct Zipfian {
+    sums: Vec<f64>,
+}
+
+impl Zipfian {
+    fn new(count: u64) -> Zipfian {
+        let mut sum = 0.0;
+        let add = |rank: u64| {
+            sum += (rank as f64).powf(-0.9);
+            sum
+        };
+        Zipfian { sums: (1..=count).map(add).collect() }
+    }
+
+    fn next(&self, rng: &Rng) -> u64 {
+        let whole = self.sums.last().copied().unwrap_or(0.0);
+        let at = rng.below(1 << 40) as f64 / (1_u64 << 40) as f64 * whole;
+        self.sums.partition_point(|sum| *sum < at) as u64
+    }
+}
+
+/// A cache of 256 blocks, gets of 2560 blocks, zipfian, and for each of them what a job reads that goes over `job_blocks` others, block after block, again and
+/// again: hits of a hundred gets of the former in the second half, and how often the cache's size was written then. With `changes` others are asked for most
+/// from half way on, and the last quarter counts.
+fn beside_a_job(job_blocks: u64, changes: bool) -> (f64, f64) {
+    const BLOCKS: u64 = 2560;
+    const STEPS: u64 = 20_000;
+    let options = SecondLevelOptions { capacity_bytes: 16 * 8704, segment_bytes: 8 << 10, keeps: true, id: 7 };
+    let cache = SecondLevel::open(Arc::new(MemVolume::new()), options, Arc::new(|_| {})).expect("opened");
+    let (zipfian, rng) = (Zipfian::new(BLOCKS), Rng::seeded(5));
+    let read = |n: u64| {
+        let raw = Bytes::from(vec![n as u8; 500]);
+        let hit = cache.get(key(n), 500, false).is_some();
+        if !hit {
+            cache.offer(key(n), &raw);
+        }
+        hit
+    };
+    let (mut hits, mut gets, mut written_bytes) = (0_u32, 0_u32, 0);
+    for step in 0..STEPS {
+        if step == STEPS / 2 {
+            written_bytes = cache.stats().written_bytes;
+        }
+        let is_late = step >= STEPS / 2;
+        let others = if changes && is_late { 1000 } else { 0 };
+        let hit = read((zipfian.next(&rng) + others) * 1_543 % BLOCKS);
+        if step >= if changes { STEPS / 4 * 3 } else { STEPS / 2 } {
+            gets += 1;
+            hits += u32::from(hit);
+        }
+        if job_blocks > 0 {
+            read(BLOCKS + step % job_blocks);
+        }
+        if cache.waits_for_writer() {
+            cache.write_segment();
+        }
+        if step % 100 == 0 {
+            cache.set_now(base::TimestampMs(step as i64));
+        }
+    }
+    let stats = cache.stats();
+    let written = (stats.written_bytes - written_bytes) as f64 / stats.capacity_bytes as f64;
+    (100.0 * f64::from(hits) / f64::from(gets), written)
+}
+
+#[test]
+fn a_job_that_reads_much_again_and_again_does_not_push_out_what_is_asked_for_most() {
+    let [alone, loops, once] = [0, 1000, u64::MAX].map(|job_blocks| beside_a_job(job_blocks, false));
+    let changed = beside_a_job(0, true);
+    println!(
+        "hits of a hundred, the cache's size written so often: alone {alone:?}, beside a job {loops:?}, beside a scan {once:?}, others are asked for \
+         {changed:?}"
+    );
+    // Two reads for a block to come in, and the oldest segment to go, gave 52.6, 42.0 and 50.8, and wrote 16, 35 and 9 times the cache's size.
+    assert!(alone.0 > 57.0 && loops.0 > 49.0 && once.0 > 56.0, "{alone:?} {loops:?} {once:?}");
+    assert!([alone, loops, once].iter().all(|(_, written)| *written < 3.0), "{alone:?} {loops:?} {once:?}");
+    // Counts of before fade after ten lookups for each counter: some twenty for each block that it holds.
+    assert!(changed.0 > 40.0, "{changed:?}");
 }

@@ -194,6 +194,7 @@ impl MasterHandler {
             max_heap_mb: mib(memory.max_bytes),
             coprocessors: to_proto::coprocessors(&loads),
             region_loads: loads.iter().map(to_proto::region_load).collect(),
+            region_cached_info: to_proto::region_cached_info(&loads),
             report_start_time: ms(master.started_at),
             report_end_time: ms(master.clock.now_ms()),
             info_server_port: master.info_port().map(u32::from),

@@ -374,6 +374,7 @@ impl RegionHost for FakeHost {
             stores: 1,
             store_file_size_bytes: 3 << 20,
             own_file_size_bytes: 2 << 20,
+            cached_bytes: 1 << 20,
             memstore_size_bytes: 1,
             store_references: 4,
             max_compacted_file_references: 2,
