@@ -172,6 +172,69 @@ async fn a_disk_that_stands_still_while_its_region_opens_holds_up_no_other() {
     place.stop().await;
 }
 
+/// A family on each of two volumes, which fail together and come back one after the other.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_region_with_files_on_two_volumes_waits_for_both_and_is_counted_under_each() {
+    let troubles: [Trouble; 2] = Default::default();
+    let disks = [MemVolume::new(), MemVolume::new()];
+    let specs = ["slow:hdd:/data/1", "tepid:hdd:/data/2"];
+    let of_node: Vec<_> = troubles.iter().cloned().zip(disks.iter().cloned()).zip(specs).collect();
+    let place = Place::start_with(|parts| {
+        let attached = |((trouble, disk), spec): ((Trouble, MemVolume), &str)| {
+            let volume: Arc<dyn Volume> = Arc::new(SlowVolume::new(Arc::new(disk), trouble));
+            Attached { spec: spec.parse().expect("legal"), volume: Some(volume), claim: None }
+        };
+        let volumes = of_node.into_iter().map(attached).collect();
+        let attached =
+            TieredVolume::attach(parts.volume.clone(), volumes, Rules::default(), &parts.rng, Arc::new(|_| {}));
+        parts.volume = Arc::new(attached.expect("attached").0.measured(&parts.clock));
+        parts.outside = parts.volume.clone();
+    })
+    .await;
+    let name = TableName::parse("both").expect("legal");
+    let families = [("f", "slow"), ("g", "tepid")].map(|(family, tier)| {
+        let mut family = FamilyDescriptor::new(family);
+        family.attributes.insert("STORAGE_POLICY".into(), tier.into());
+        family
+    });
+    let admin = place.connection.admin();
+    admin.create_table(&TableDescriptor::new(name.clone(), families), &[]).await.expect("made");
+    let table = place.connection.table(&name);
+    table.put(&Put::new("a").add("f", "q", "1").add("g", "q", "2").build()).await.expect("put");
+    admin.flush(&name).await.expect("flushed");
+    let region = region_of(&place.node, &name).expect("online");
+    assert_eq!(region.volumes().len(), 2, "{:?}", region.volumes());
+    drop(region);
+    let waiting = || {
+        let server = place.node.server();
+        server.volumes().iter().map(|volume| (volume.is_there, server.waiting_on(volume))).collect::<Vec<_>>()
+    };
+
+    troubles.iter().for_each(|trouble| trouble.fail(true));
+    until("it is closed", || region_of(&place.node, &name).is_none()).await;
+    until("it waits for both", || waiting() == [(false, 1), (false, 1)]).await;
+    let (sender, opened) = std::sync::mpsc::channel();
+    disks[0].watch(Some(Arc::new(move |op, path: &fs::FilePath| {
+        if op == fs::mem::Op::Open && path.as_str().starts_with("files/") {
+            let _told = sender.send(());
+        }
+    })));
+    troubles[0].fail(false);
+    until("one is back", || waiting() == [(true, 0), (false, 1)]).await;
+    // A look at each volume after it was back: what was to be opened would have been.
+    let server = place.node.server().clone();
+    tokio::task::spawn_blocking(move || server.look_after_volumes()).await.expect("no panic");
+    assert!(region_of(&place.node, &name).is_none(), "it waits for the other");
+    assert!(opened.try_recv().is_err(), "nothing of it is opened before all of it can be");
+    troubles[1].fail(false);
+    until("it is open again", || region_of(&place.node, &name).is_some()).await;
+    assert_eq!(waiting(), [(true, 0), (true, 0)]);
+    let row = table.get(&Get::new("a")).await.expect("read");
+    assert_eq!((row.value(b"f", b"q"), row.value(b"g", b"q")), (Some(&b"1"[..]), Some(&b"2"[..])));
+    disks[0].watch(None);
+    place.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_log_whose_volume_fails_goes_on_on_another_and_what_it_held_goes_to_files() {
     let (place, trouble) = place(&[("wal", "cold")]).await;

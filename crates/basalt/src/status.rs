@@ -186,9 +186,9 @@ fn fill(status: &mut Status, ready: &Ready) {
     status.regions.sort_by(|a, b| a.info.name().cmp(b.info.name()));
 }
 
-fn volume(now: fs::tiered::VolumeStatus) -> web::status::Volume {
+fn volume(server: &RegionServer, now: fs::tiered::VolumeStatus) -> web::status::Volume {
     let condition = match &now.trouble {
-        Some(why) if !now.is_there => format!("failed: {why}"),
+        Some(why) if !now.is_there => format!("failed: {why}; {} regions wait for it", server.waiting_on(&now)),
         Some(why) => why.clone(),
         None if now.speed.is_slow => "slow".to_owned(),
         None if now.spec.drains => format!("to be emptied, {} files left", now.files),
@@ -228,7 +228,7 @@ pub fn fill_of_region_server(
         misses: cache.misses,
         evicted: cache.evicted,
     };
-    status.volumes = server.volumes().into_iter().map(volume).collect();
+    status.volumes = server.volumes().into_iter().map(|now| volume(server, now)).collect();
     let log = &server.env().log;
     let (files, stats) = (log.files(), log.stats());
     status.log = Log {

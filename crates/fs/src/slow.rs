@@ -15,6 +15,7 @@ struct State {
     delay: Duration,
     stands_still: bool,
     fails: Option<io::ErrorKind>,
+    refuses: Option<io::ErrorKind>,
 }
 
 /// What ails a [`SlowVolume`]: may be told while it is used.
@@ -38,10 +39,24 @@ impl Trouble {
         self.fail_as(fails.then_some(io::ErrorKind::Other));
     }
 
-    /// Each call fails as this kind of error: `ReadOnlyFilesystem` of a disk that the system mounted anew after an error, `StorageFull` of a
-    /// full one, `NotFound` of one that was unmounted. `None` ends it.
+    /// Each call fails as this kind of error: `NotFound` of one that was unmounted. `None` ends it.
     pub fn fail_as(&self, kind: Option<io::ErrorKind>) {
         self.0.0.lock().fails = kind;
+    }
+
+    /// Each call that writes fails as this kind of error, and what is there can be read: `ReadOnlyFilesystem` of a disk that the system mounted anew
+    /// after an error, `StorageFull` of a full one, from which files can be removed. `None` ends it.
+    pub fn refuse_writes_as(&self, kind: Option<io::ErrorKind>) {
+        self.0.0.lock().refuses = kind;
+    }
+
+    fn endure_writing(&self, operation: &str, path: &FilePath) -> Result<()> {
+        self.endure(operation, path)?;
+        match self.0.0.lock().refuses {
+            Some(io::ErrorKind::StorageFull) if matches!(operation, "remove" | "sync the directory") => Ok(()),
+            Some(kind) => Err(told(operation, path, kind)),
+            None => Ok(()),
+        }
     }
 
     #[allow(clippy::disallowed_methods, reason = "the delay is what it is for")]
@@ -52,7 +67,7 @@ impl Trouble {
                 self.0.1.wait(&mut state);
             }
             if let Some(kind) = state.fails {
-                return Err(Error::new(operation, path, io::Error::new(kind, "the volume fails, as it was told")));
+                return Err(told(operation, path, kind));
             }
             state.delay
         };
@@ -61,6 +76,10 @@ impl Trouble {
         }
         Ok(())
     }
+}
+
+fn told(operation: &str, path: &FilePath, kind: io::ErrorKind) -> Error {
+    Error::new(operation, path, io::Error::new(kind, "the volume fails, as it was told"))
 }
 
 /// Another volume, in trouble.
@@ -96,32 +115,32 @@ impl Volume for SlowVolume {
     }
 
     fn create(&self, path: &FilePath) -> Result<Box<dyn Appender>> {
-        self.trouble.endure("create", path)?;
+        self.trouble.endure_writing("create", path)?;
         Ok(self.appender(self.inner.create(path)?, path))
     }
 
     fn rename(&self, from: &FilePath, to: &FilePath) -> Result<()> {
-        self.trouble.endure("rename", from)?;
+        self.trouble.endure_writing("rename", from)?;
         self.inner.rename(from, to)
     }
 
     fn rename_new(&self, from: &FilePath, to: &FilePath) -> Result<()> {
-        self.trouble.endure("rename", from)?;
+        self.trouble.endure_writing("rename", from)?;
         self.inner.rename_new(from, to)
     }
 
     fn remove_file(&self, path: &FilePath) -> Result<()> {
-        self.trouble.endure("remove", path)?;
+        self.trouble.endure_writing("remove", path)?;
         self.inner.remove_file(path)
     }
 
     fn remove_dir_all(&self, path: &FilePath) -> Result<()> {
-        self.trouble.endure("remove", path)?;
+        self.trouble.endure_writing("remove", path)?;
         self.inner.remove_dir_all(path)
     }
 
     fn create_dir_all(&self, path: &FilePath) -> Result<()> {
-        self.trouble.endure("create", path)?;
+        self.trouble.endure_writing("create", path)?;
         self.inner.create_dir_all(path)
     }
 
@@ -136,12 +155,12 @@ impl Volume for SlowVolume {
     }
 
     fn sync_dir(&self, path: &FilePath) -> Result<()> {
-        self.trouble.endure("sync", path)?;
+        self.trouble.endure_writing("sync the directory", path)?;
         self.inner.sync_dir(path)
     }
 
     fn sync_file(&self, path: &FilePath) -> Result<()> {
-        self.trouble.endure("sync", path)?;
+        self.trouble.endure_writing("sync", path)?;
         self.inner.sync_file(path)
     }
 
@@ -165,12 +184,12 @@ impl Volume for SlowVolume {
 
 impl VolumeHints for SlowVolume {
     fn create_past_cache(&self, path: &FilePath) -> Result<Box<dyn Appender>> {
-        self.trouble.endure("create", path)?;
+        self.trouble.endure_writing("create", path)?;
         Ok(self.appender(self.inner.create_past_cache(path)?, path))
     }
 
     fn create_placed(&self, path: &FilePath, placement: &Placement, past_cache: bool) -> Result<Box<dyn Appender>> {
-        self.trouble.endure("create", path)?;
+        self.trouble.endure_writing("create", path)?;
         Ok(self.appender(self.inner.create_placed(path, placement, past_cache)?, path))
     }
 
@@ -223,18 +242,18 @@ impl Appender for SlowAppender {
         self.held_bytes += bytes.len();
         if self.held_bytes >= WRITTEN_BYTES {
             self.held_bytes = 0;
-            self.trouble.endure("write", &self.path)?;
+            self.trouble.endure_writing("write", &self.path)?;
         }
         self.inner.append(bytes)
     }
 
     fn flush(&mut self) -> Result<()> {
-        self.trouble.endure("write", &self.path)?;
+        self.trouble.endure_writing("write", &self.path)?;
         self.inner.flush()
     }
 
     fn sync(&mut self) -> Result<()> {
-        self.trouble.endure("sync", &self.path)?;
+        self.trouble.endure_writing("sync", &self.path)?;
         self.inner.sync()
     }
 
@@ -243,7 +262,7 @@ impl Appender for SlowAppender {
     }
 
     fn finish(self: Box<Self>) -> Result<()> {
-        self.trouble.endure("sync", &self.path)?;
+        self.trouble.endure_writing("sync", &self.path)?;
         self.inner.finish()
     }
 
@@ -258,7 +277,7 @@ impl AppendHints for SlowAppender {
     }
 
     fn append_straight(&mut self, bytes: &[u8]) -> Result<usize> {
-        self.trouble.endure("write", &self.path)?;
+        self.trouble.endure_writing("write", &self.path)?;
         match self.inner.hints() {
             Some(hints) => hints.append_straight(bytes),
             None => self.inner.append(bytes).map(|()| bytes.len()),
@@ -307,6 +326,24 @@ mod tests {
         trouble.fail_as(None);
         open.append(b"x").and_then(|()| open.finish()).expect("well again");
         assert_eq!(volume.read(&path).expect("well"), b"x");
+    }
+
+    #[test]
+    fn a_volume_that_refuses_writes_is_read_and_a_full_one_is_made_room_on() {
+        let trouble = Trouble::default();
+        let volume = SlowVolume::new(Arc::new(MemVolume::new()), trouble.clone());
+        let [a, b] = ["a", "b"].map(FilePath::new);
+        volume.publish(&a, b"bytes").expect("well");
+        let mut open = volume.create(&b).expect("well");
+        for kind in [io::ErrorKind::ReadOnlyFilesystem, io::ErrorKind::StorageFull] {
+            trouble.refuse_writes_as(Some(kind));
+            assert_eq!(volume.read(&a).expect("it is read"), b"bytes");
+            assert_eq!(volume.create(&FilePath::new("c")).err().map(|error| error.kind()), Some(kind));
+            assert_eq!(open.sync().expect_err("what is being written fails, too").kind(), kind);
+            assert_eq!(volume.remove_file(&a).is_ok(), kind == io::ErrorKind::StorageFull);
+        }
+        trouble.refuse_writes_as(None);
+        open.append(b"x").and_then(|()| open.finish()).expect("well again");
     }
 
     #[test]

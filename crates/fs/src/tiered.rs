@@ -448,8 +448,12 @@ impl TieredVolume {
         let object = object_path(&record.object);
         let writing = Writing::begin(other, &record.object);
         let made = if past_cache { volume.create_past_cache(&object) } else { volume.create(&object) };
+        let name_is_durable = || match base::inject!("fs.tiered.name-unsynced") {
+            true => Ok(()),
+            false => volume.sync_dir(&object.parent()),
+        };
         let appender = made
-            .and_then(|appender| volume.sync_dir(&object.parent()).map(|()| appender))
+            .and_then(|appender| name_is_durable().map(|()| appender))
             .map_err(|error| Failed::There(other.say(path, &record, error)));
         let recorded = appender.and_then(|appender| {
             let mut file = self.home.create(path).map_err(Failed::Home)?;

@@ -77,6 +77,9 @@ pub struct Volume {
     /// Why that ended with files left.
     #[prost(string, optional, tag = "16")]
     pub moving_ended: Option<String>,
+    /// Regions that are closed until it is back.
+    #[prost(uint64, tag = "17")]
+    pub waiting_regions: u64,
 }
 
 /// Request of `Drain`.

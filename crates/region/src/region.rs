@@ -15,6 +15,7 @@ use crate::scan::open::RegionReader;
 use crate::scan::region_scanner::RegionScanner;
 use crate::split::Splitter;
 use crate::stats::{self, RegionStats};
+use crate::store_file::StoreFile;
 use crate::write::{Applied, Checked, WritePace, Writer, Written};
 use crate::{RegionEnv, RegionSettings};
 use base::{ReadMode, ReadPoint, SeqId};
@@ -22,6 +23,7 @@ use cell::CellBuffer;
 use hfile::Residency;
 use model::{Condition, Get, Mutation, Nonce, RegionInfo, Scan, TableDescriptor};
 use parking_lot::Mutex;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A nonce that replayed edits carried: its operation is done.
@@ -142,11 +144,20 @@ impl Region {
         close::close(&self.core, mode)
     }
 
-    /// The volume that failed since files of the region were opened there, and is that in the way of reading them: the region is to be closed, and
+    /// Whether this volume failed since files of the region were opened there, and is that in the way of reading them: the region is to be closed, and
     /// opened again when the volume is back. Looks at every file's handle, and asks no disk.
-    pub fn lost_with(&self) -> Option<String> {
-        let of_store = |store: &crate::store::Store| store.peek().files.iter().find_map(|file| file.reader.lost_with());
-        self.core.stores.iter().find_map(of_store)
+    pub fn is_lost_with(&self, volume: &str) -> bool {
+        let is_lost = |file: &Arc<StoreFile>| file.reader.lost_with().is_some_and(|lost_with| lost_with == volume);
+        self.core.stores.iter().any(|store| store.peek().files.iter().any(is_lost))
+    }
+
+    /// The volumes that have files of the region, beside that of the names; also of one that is closed. Looks at every file's handle, and asks no
+    /// disk.
+    pub fn volumes(&self) -> BTreeSet<String> {
+        let places = |store: &crate::store::Store| -> Vec<String> {
+            store.peek().files.iter().filter_map(|file| file.reader.place()).collect()
+        };
+        self.core.stores.iter().flat_map(places).collect()
     }
 
     /// Whether it takes no new work.

@@ -404,6 +404,11 @@ impl RegionServer {
         self.waiting.get(encoded_name)
     }
 
+    /// How many regions wait until that volume is back. One that has files on several that have failed counts under each.
+    pub fn waiting_on(&self, volume: &fs::tiered::VolumeStatus) -> u64 {
+        if volume.is_there { 0 } else { self.waiting.count_on(&volume.spec.name()) }
+    }
+
     /// The places of its files beside that of the names. May wait for file systems to answer.
     pub fn volumes(&self) -> Vec<fs::tiered::VolumeStatus> {
         self.env.volume.volumes()

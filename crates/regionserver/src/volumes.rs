@@ -2,8 +2,9 @@
 //!
 //! Always true:
 //!  1. hbase:meta goes on naming this server as their place: whoever asks is told NotServingRegionException, which clients try again.
-//!  2. A region waits here while nobody else was told that it is closed: an order to close it takes it from here, for good.
-//!  3. A volume that stands still holds up its own regions: each volume is looked after by a thread of its own, and each region has a turn of its own.
+//!  2. A region whose files are on several volumes waits for all of them that have failed, and is counted under each.
+//!  3. A region waits here while nobody else was told that it is closed: an order to close it takes it from here, for good.
+//!  4. A volume that stands still holds up its own regions: each volume is looked after by a thread of its own, and each region has a turn of its own.
 //!
 //! HBase has nothing of the kind: HDFS reads another copy.
 
@@ -12,6 +13,7 @@ use model::{RegionInfo, TableDescriptor};
 use parking_lot::{Condvar, Mutex};
 use region::CloseMode;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -20,9 +22,9 @@ use std::time::Duration;
 struct Waiting {
     info: RegionInfo,
     table: Arc<TableDescriptor>,
-    /// The volume that failed, as it is called.
-    volume: String,
-    /// When it was tried last: what had become of the volumes, and the time.
+    /// All that have files of it, as they are called: it waits for each of them that has failed, also after it was closed.
+    volumes: BTreeSet<String>,
+    /// When it was tried last, or was found to wait: what had become of the volumes, and the time.
     tried: Option<(u64, u64)>,
 }
 
@@ -149,10 +151,18 @@ impl WaitingRegions {
         self.regions.lock().len()
     }
 
-    /// Those that wait for a volume of which this holds.
-    fn names_where(&self, is_meant: impl Fn(&str) -> bool) -> Vec<Arc<str>> {
+    /// How many wait that have files on that volume.
+    pub fn count_on(&self, volume: &str) -> u64 {
+        self.regions.lock().values().filter(|waiting| waiting.volumes.contains(volume)).count() as u64
+    }
+
+    /// Those that wait, and of whose volumes this holds.
+    fn names_where(&self, is_meant: impl Fn(&BTreeSet<String>) -> bool) -> Vec<Arc<str>> {
         let regions = self.regions.lock();
-        regions.iter().filter(|(_, waiting)| is_meant(&waiting.volume)).map(|(name, _)| name.clone()).collect()
+        let mut names: Vec<Arc<str>> =
+            regions.iter().filter(|(_, waiting)| is_meant(&waiting.volumes)).map(|(name, _)| name.clone()).collect();
+        names.sort();
+        names
     }
 
     /// Whether files are being moved off the volume of that directory (`Some(None)`), or why they are no more, with some left.
@@ -206,11 +216,11 @@ impl RegionServer {
             if region.info().is_replica() || region.info().table.is_meta() {
                 continue;
             }
-            if region.lost_with().is_some_and(|volume| volume == name) {
+            if region.is_lost_with(name) {
                 self.close_lost(&region, name);
             }
         }
-        self.open_those_again(|volume| volume == name);
+        self.open_those_again(|volumes| volumes.contains(name));
     }
 
     /// What concerns no single volume: waits for none of them, unless one is called otherwise now.
@@ -225,11 +235,14 @@ impl RegionServer {
         }
         if self.waiting.len() > 0 {
             let places = self.env.volume.places();
-            self.open_those_again(|volume| !places.iter().any(|place| place == volume));
+            self.open_those_again(|volumes| !places.iter().any(|place| volumes.contains(place)));
         }
     }
 
-    fn open_those_again(&self, is_meant: impl Fn(&str) -> bool) {
+    fn open_those_again(&self, is_meant: impl Fn(&BTreeSet<String>) -> bool) {
+        if base::inject!("regionserver.volumes.not-opened-again") {
+            return;
+        }
         for name in self.waiting.names_where(is_meant) {
             if self.stop.is_set() {
                 return;
@@ -343,16 +356,26 @@ impl RegionServer {
         let waiting = Waiting {
             info: region.info().clone(),
             table: region.table().clone(),
-            volume: volume.to_owned(),
+            volumes: region.volumes(),
             tried: None,
         };
         self.waiting.regions.lock().insert(name.clone(), waiting);
         let is_first = !region.is_closing();
         let shown = region.info().name_string();
         match self.close_and_forget(region, CloseMode::Flush) {
-            Ok(()) => tracing::warn!(
-                "{shown} is closed: files of it are on {volume}, which failed; it opens again when that is back"
-            ),
+            Ok(()) => {
+                // What was flushed may be on yet another one.
+                let volumes = region.volumes();
+                let others: Vec<&str> = volumes.iter().map(String::as_str).filter(|other| *other != volume).collect();
+                let others = match others.is_empty() {
+                    true => String::new(),
+                    false => format!(" (it has files on {}, too)", others.join(" and ")),
+                };
+                tracing::warn!(
+                    "{shown} is closed: files of it are on {volume}, which failed; it opens again when that is back{others}"
+                );
+                self.waiting.regions.lock().entry(name.clone()).and_modify(|waiting| waiting.volumes = volumes);
+            }
             Err(error) => {
                 // It is online still, and closing.
                 self.waiting.forget(name);
@@ -366,18 +389,24 @@ impl RegionServer {
     }
 
     fn open_again(&self, name: &Arc<str>) {
-        let now = self.env.volume.failures_and_returns();
+        let (now, failed) = (self.env.volume.failures_and_returns(), self.env.volume.failed_places());
         let Some(_turn) = self.waiting.turns.of_volume(name) else { return };
         let (info, table, is_news) = {
             let mut regions = self.waiting.regions.lock();
             let Some(waiting) = regions.get_mut(name) else { return };
             let now_us = self.env.clock.monotonic_us();
+            // One that has failed may have nothing of it any more: its files are moved off, too.
+            let still_waits = failed.iter().any(|volume| waiting.volumes.contains(volume));
             let is_news = match waiting.tried {
-                Some((volumes, tried_us)) if volumes == now => {
+                Some((volumes, tried_us)) if volumes == now || still_waits => {
                     if now_us.saturating_sub(tried_us) < PAUSE_US {
                         return;
                     }
                     false
+                }
+                None if still_waits => {
+                    waiting.tried = Some((now, now_us));
+                    return;
                 }
                 _ => true,
             };

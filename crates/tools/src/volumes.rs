@@ -140,7 +140,7 @@ fn said_by_server(volume: &Volume) -> String {
     }
     match &volume.trouble {
         Some(why) if volume.is_there => said += &format!(", {why}"),
-        Some(why) => said += &format!(", FAILED: {why}"),
+        Some(why) => said += &format!(", FAILED: {why}; {} regions wait for it", volume.waiting_regions),
         None => {}
     }
     if volume.is_slow {

@@ -3,6 +3,7 @@
 
 use crate::Violation;
 use crate::check;
+use crate::disks::Named;
 use crate::order::Ending;
 use crate::promises::Promises;
 use crate::stage::calm_settings;
@@ -60,12 +61,24 @@ fn desk(life: &Arc<Life>, promises: Promises) -> Desk {
     }
 }
 
+fn with_disks(world: World, disks: Option<[Named; 3]>) -> World {
+    match disks {
+        Some(named) => world.with_disks(named),
+        None => world,
+    }
+}
+
+/// Disks as they are named after a crash, whichever of them were when it came.
+fn all_disks(list: List) -> Option<[Named; 3]> {
+    list.disks().map(|_| [Named::In, Named::In, Named::Out])
+}
+
 /// The files and promises from which a list begins.
 fn base(list: List) -> (MemVolume, Promises) {
     if list == List::FirstStart {
         return (MemVolume::new(), Promises::default());
     }
-    let mut world = World::new(7, calm_settings());
+    let mut world = with_disks(World::new(7, calm_settings()), list.disks());
     let runtime = World::runtime();
     let promises = runtime.block_on(async {
         let life = world.start().await.expect("an empty disk");
@@ -100,14 +113,14 @@ pub fn visit(list: List, every: u64, torn: u64) -> Result<Visited, Violation> {
             promised.ended(Ending::Power);
             promised.started();
             visited.states += 1;
-            recover(crashed, promised).map_err(|violation| {
+            recover(list, crashed, promised).map_err(|violation| {
                 Violation(format!("{list} stopped after call {stop}, {policy:?} {seed}: {violation}"))
             })?;
         }
         let mut promised = promised;
         promised.server_gone(0);
         visited.states += 4;
-        recover_twice(left, promised).map_err(|violation| {
+        recover_twice(list, left, promised).map_err(|violation| {
             Violation(format!("{list} killed after call {stop}, started, then without power: {violation}"))
         })?;
         if ended {
@@ -123,7 +136,7 @@ fn stopped_after(list: List, from: &MemVolume, promises: &Promises, stop: u64) -
     if list == List::RecoveryByFiles {
         settings.set("basalt.recovery.memory.fraction", "0");
     }
-    let mut world = World::on(from.snapshot(), 11 + stop, settings);
+    let mut world = with_disks(World::on(from.snapshot(), 11 + stop, settings), list.disks());
     world.clock.advance_ms(100_000);
     let runtime = World::runtime();
     let (promised, ended) = runtime.block_on(async {
@@ -167,9 +180,9 @@ fn stopped_after(list: List, from: &MemVolume, promises: &Promises, stop: u64) -
 }
 
 /// A start after a kill rests on what it sees, synced or not; what it does away with must not be needed when the power fails then.
-fn recover_twice(left: MemVolume, mut promises: Promises) -> Result<(), Violation> {
+fn recover_twice(list: List, left: MemVolume, mut promises: Promises) -> Result<(), Violation> {
     promises.ended(Ending::Kill);
-    let mut world = World::on(left.snapshot(), 4, calm_settings());
+    let mut world = with_disks(World::on(left.snapshot(), 4, calm_settings()), all_disks(list));
     world.clock.advance_ms(150_000);
     let runtime = World::runtime();
     runtime.block_on(async {
@@ -187,12 +200,12 @@ fn recover_twice(left: MemVolume, mut promises: Promises) -> Result<(), Violatio
     // What one removed may stay removed while what another made is lost.
     (0..4).try_for_each(|seed| {
         let policy = if seed == 0 { CrashPolicy::LoseUnsynced } else { CrashPolicy::Torn };
-        recover(world.volume.crash(&Rng::seeded(seed), policy), promises.clone())
+        recover(list, world.volume.crash(&Rng::seeded(seed), policy), promises.clone())
     })
 }
 
-fn recover(volume: MemVolume, mut promises: Promises) -> Result<(), Violation> {
-    let mut world = World::on(volume, 5, calm_settings());
+fn recover(list: List, volume: MemVolume, mut promises: Promises) -> Result<(), Violation> {
+    let mut world = with_disks(World::on(volume, 5, calm_settings()), all_disks(list));
     world.clock.advance_ms(200_000);
     let runtime = World::runtime();
     runtime.block_on(async {

@@ -19,6 +19,7 @@ pub mod busy;
 pub mod calls;
 pub mod check;
 pub mod cluster;
+pub mod disks;
 pub mod enumerate;
 pub mod host;
 pub mod loads;

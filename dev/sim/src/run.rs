@@ -4,6 +4,7 @@
 use crate::Violation;
 use crate::busy;
 use crate::check;
+use crate::disks::{DISKS, Named};
 use crate::order::{Ending, Track};
 use crate::progress;
 use crate::promises::{Counts, Promises};
@@ -55,6 +56,7 @@ pub struct Summary {
     pub splits: u64,
     pub merges: u64,
     pub rolls: u64,
+    pub disk_acts: u64,
     pub busy_hours: u64,
     pub counts: Counts,
 }
@@ -76,6 +78,7 @@ impl Summary {
         self.splits += other.splits;
         self.merges += other.merges;
         self.rolls += other.rolls;
+        self.disk_acts += other.disk_acts;
         self.busy_hours += other.busy_hours;
         let (mine, theirs) = (&mut self.counts, &other.counts);
         mine.acked += theirs.acked;
@@ -156,6 +159,10 @@ pub fn run(seed: u64, plan: &Plan) -> Result<Summary, Failed> {
     let relaxed = rng.one_in(2);
     config.set("hbase.wal.hsync", (!relaxed).to_string());
     let mut world = World::new(seed, config);
+    // A third of the servers have other disks.
+    if rng.one_in(3) {
+        world = world.with_disks([Named::In, Named::In, if rng.one_in(2) { Named::In } else { Named::Out }]);
+    }
     if plan.speak {
         world.trace.speak();
     }
@@ -308,6 +315,7 @@ impl Schedule {
     /// Waits for a quiet moment without faults and checks everything. False when the server had to give up over an
     /// earlier fault.
     async fn check(&mut self, world: &World, desk: &Desk) -> Result<bool, Violation> {
+        self.mend_disks(world, &desk.life).await;
         let quiet = check::quiet(desk).await;
         if let Some(violation) = self.violation.lock().take() {
             return Err(violation);
@@ -382,6 +390,52 @@ impl Schedule {
         world.set_sync_hook(Some((old.path, Box::new(work))));
     }
 
+    /// Something happens to the disks beside the root directory's, or is said of them.
+    fn act_on_disks(&mut self, world: &World, life: &Arc<Life>) {
+        let Some(disks) = &world.disks else { return };
+        self.summary.disk_acts += 1;
+        let disk = self.rng.below(DISKS.len() as u64) as usize;
+        match self.rng.below(12) {
+            0..=1 => {
+                use std::io::ErrorKind::{NotFound, Other, ReadOnlyFilesystem, StorageFull};
+                let kind = [Other, NotFound, ReadOnlyFilesystem, StorageFull][self.rng.below(4) as usize];
+                world.trace.note(&format!("disk {disk} fails: {kind:?}"));
+                disks.fail(disk, Some(kind));
+                self.faulty = true;
+                self.summary.faults += 1;
+            }
+            2 => {
+                world.trace.note(&format!("disk {disk} is well"));
+                disks.fail(disk, None);
+            }
+            3 => {
+                // Slow, at a standstill for a while, or as before.
+                let ms = [40, 2_500, 0][self.rng.below(3) as usize];
+                world.trace.note(&format!("disk {disk} takes {ms} ms"));
+                disks.slow(disk, ms);
+            }
+            4..=6 => {
+                world.clock.advance_ms([1_000, 16_000][self.rng.below(2) as usize]);
+                life.server.look_after_volumes();
+            }
+            7..=9 => {
+                let mut named = disks.named();
+                named[disk] = [Named::Out, Named::In, Named::Small, Named::Drains][self.rng.below(4) as usize];
+                let taken = life.read_volumes(named);
+                world.trace.note(&format!("disks {named:?}: {taken}"));
+            }
+            _ => life.drain(),
+        }
+    }
+
+    /// All disks are well, and so known to the server.
+    async fn mend_disks(&self, world: &World, life: &Arc<Life>) {
+        if let Some(disks) = &world.disks {
+            disks.mend();
+            life.look_at_disks(&world.clock).await;
+        }
+    }
+
     fn compact_all(&mut self, life: &Arc<Life>) {
         for region in sorted_regions(life) {
             let _may_have_gone = life.server.request_compaction(region.info().encoded_name(), None, true);
@@ -404,6 +458,10 @@ impl Schedule {
         };
         world.trace.note(&format!("act {choice}"));
         world.clock.advance_ms(self.rng.below(40));
+        if world.disks.is_some() && self.rng.one_in(5) {
+            self.act_on_disks(world, life);
+            return Ok(None);
+        }
         match choice {
             0..=44 => {
                 let client = self.rng.below(CLIENTS) as usize;
@@ -491,6 +549,7 @@ impl Schedule {
             _ => {
                 world.volume.clear_faults();
                 world.volume.set_capacity(None);
+                self.mend_disks(world, life).await;
                 let stopped = life.stop().await;
                 if let Err(why) = &stopped
                     && !self.faulty
@@ -602,6 +661,15 @@ impl Schedule {
     }
 
     fn set_fault_at_start(&mut self, world: &World) {
+        if let Some(disks) = &world.disks
+            && self.rng.one_in(4)
+        {
+            // One that is not there is not gone on without.
+            disks.fail(self.rng.below(DISKS.len() as u64) as usize, Some(std::io::ErrorKind::Other));
+            self.faulty = true;
+            self.summary.faults += 1;
+            return;
+        }
         match self.rng.below(3) {
             0 => world.volume.stop_after(self.rng.below(400)),
             1 => {

@@ -5,6 +5,7 @@
 
 use crate::calls;
 use crate::check;
+use crate::disks::Named;
 use crate::loads::Load;
 use crate::promises::{Outcome, Write};
 use crate::work::{self, Desk};
@@ -50,11 +51,13 @@ pub enum List {
     /// A start on nothing.
     FirstStart,
     CleanStop,
+    /// A volume is added to one that has files, that one is emptied and taken out, while files are written.
+    Volumes,
 }
 
 impl List {
     /// Every list.
-    pub const ALL: [List; 24] = [
+    pub const ALL: [List; 25] = [
         List::Append,
         List::Roll,
         List::Flush,
@@ -79,7 +82,13 @@ impl List {
         List::RecoveryByFiles,
         List::FirstStart,
         List::CleanStop,
+        List::Volumes,
     ];
+
+    /// How the disks beside the root directory's are named when the steps begin, for steps that are about them.
+    pub fn disks(self) -> Option<[Named; 3]> {
+        (self == List::Volumes).then_some([Named::In, Named::Out, Named::Out])
+    }
 
     /// Whether the steps are the start itself.
     pub fn is_start(self) -> bool {
@@ -297,7 +306,7 @@ pub async fn before(list: List, desk: &Desk) {
             flush(desk, &["f"]);
             write(desk, 3).await;
         }
-        List::MinorCompaction | List::MajorCompaction => {
+        List::MinorCompaction | List::MajorCompaction | List::Volumes => {
             for _ in 0..3 {
                 flush(desk, &[]);
                 write(desk, 4).await;
@@ -433,6 +442,22 @@ pub async fn take(list: List, desk: &Desk) {
         }
         List::Delete => change(desk, None, true, master.delete_table(&name, &caller)).await,
         List::CleanStop => drop(desk.life.stop().await),
+        List::Volumes => {
+            let life = &desk.life;
+            life.read_volumes([Named::In, Named::In, Named::Out]);
+            write(desk, 3).await;
+            flush(desk, &[]);
+            compact(desk, true);
+            write(desk, 2).await;
+            life.read_volumes([Named::Drains, Named::In, Named::Out]);
+            // The log is there, too: it begins a new file.
+            life.drain();
+            write(desk, 2).await;
+            life.drain();
+            life.read_volumes([Named::Out, Named::In, Named::Out]);
+            flush(desk, &[]);
+            write(desk, 1).await;
+        }
         List::Recovery | List::RecoveryByFiles | List::FirstStart => {}
     }
 }

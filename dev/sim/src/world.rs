@@ -1,5 +1,6 @@
 //! The world: a volume that outlives servers, a clock, a random number generator, and one life of a server after the other.
 
+use crate::disks::{Disks, Named};
 use crate::host::Paced;
 use crate::trace::Trace;
 use assembly::{Node, Parts, Syncer};
@@ -37,6 +38,8 @@ pub struct World {
     pub trace: Arc<Trace>,
     /// Settings.
     pub config: Config,
+    /// Disks beside that one, if there are any.
+    pub disks: Option<Disks>,
     lives: u64,
     archived: Arc<AtomicU64>,
     sync_hook: Arc<Mutex<Option<SyncHook>>>,
@@ -61,6 +64,10 @@ pub struct Life {
     /// Time.
     pub clock: Arc<ManualClock>,
     node: Node<Logs>,
+    /// What it reads when it is told to read its settings again.
+    pub(crate) file: Arc<Mutex<Config>>,
+    /// The disks beside the root directory's.
+    pub disks: Option<Disks>,
     fatal: Arc<Mutex<Option<String>>>,
     archived: Arc<AtomicU64>,
     stop_requests: Arc<AtomicU64>,
@@ -121,7 +128,7 @@ impl World {
         let clock = Arc::new(ManualClock::new(START_MS));
         let rng = Arc::new(Rng::seeded(seed ^ 0x5157_0001));
         let (trace, archived, sync_hook) = <(Arc<Trace>, Arc<AtomicU64>, Arc<Mutex<Option<SyncHook>>>)>::default();
-        let world = World { volume, clock, rng, trace, config, lives: 0, archived, sync_hook };
+        let world = World { volume, clock, rng, trace, config, disks: None, lives: 0, archived, sync_hook };
         world.listen();
         world
     }
@@ -129,8 +136,11 @@ impl World {
     /// Has every call to the volume noted.
     fn listen(&self) {
         let (trace, clock, archived) = (self.trace.clone(), self.clock.clone(), self.archived.clone());
-        let sync_hook = self.sync_hook.clone();
+        let (sync_hook, disks) = (self.sync_hook.clone(), self.disks.clone());
         self.volume.watch(Some(Arc::new(move |op, path| {
+            if let Some(disks) = &disks {
+                disks.passes(path.as_str(), &clock);
+            }
             if op == Op::Rename && path.as_str().starts_with("WALs/") {
                 archived.fetch_add(1, Ordering::Relaxed);
             }
@@ -140,6 +150,13 @@ impl World {
                 work();
             }
         })));
+    }
+
+    /// The same with disks beside the root directory's, named so at first.
+    pub fn with_disks(mut self, named: [Named; 3]) -> World {
+        self.disks = Some(Disks::make(&self.volume, named));
+        self.listen();
+        self
     }
 
     /// What is to happen while the file is being synced the next time, by the same thread; `None`: nothing, after all.
@@ -165,7 +182,14 @@ impl World {
         self.trace.note(&format!("life {}", self.lives));
         // No two lives share a start code, whatever the clock was set to.
         let start_code = u64::try_from(self.clock.now_ms().0).unwrap_or_default() + self.lives;
-        let volume: Arc<dyn Volume> = Arc::new(self.volume.clone());
+        let volume: Arc<dyn Volume> = match &self.disks {
+            None => Arc::new(self.volume.clone()),
+            Some(disks) => {
+                disks.write(&mut self.config);
+                Arc::new(disks.attach(&self.volume, &self.config, &self.clock, &self.rng, &self.trace)?)
+            }
+        };
+        let file = Arc::new(Mutex::new(self.config.clone()));
         let fatal = Arc::new(Mutex::new(None));
         let told = fatal.clone();
         let logs = Logs::default();
@@ -178,8 +202,8 @@ impl World {
             rng: self.rng.clone(),
             config: self.config.clone(),
             read_config: {
-                let config = self.config.clone();
-                Arc::new(move || Ok(config.clone()))
+                let file = file.clone();
+                Arc::new(move || Ok(file.lock().clone()))
             },
             ledger: regionserver::ledger(&self.config, MEMORY_BUDGET_BYTES, u64::MAX),
             server_name: ServerName::new("localhost", 16020, start_code),
@@ -216,6 +240,8 @@ impl World {
             logs: node.logs().clone(),
             node,
             clock: self.clock.clone(),
+            file,
+            disks: self.disks.clone(),
             fatal,
             archived: self.archived.clone(),
             stop_requests,
@@ -256,6 +282,8 @@ impl World {
     fn go_on_with(&mut self, volume: MemVolume) {
         self.volume = volume;
         self.volume.set_capacity(None);
+        // Whoever starts it again has seen to them.
+        self.disks.iter().for_each(Disks::mend);
         self.listen();
     }
 

@@ -39,6 +39,11 @@ fn f03_every_crash_state_of_mob_files() {
 }
 
 #[test]
+fn f03_every_crash_state_of_volumes_that_come_and_go() {
+    all_of(&[List::Volumes]);
+}
+
+#[test]
 fn f38_every_crash_state_of_a_bulk_load() {
     all_of(&[List::BulkLoad]);
 }

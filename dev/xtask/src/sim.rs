@@ -86,6 +86,21 @@ const BUGS: &[Bug] = &[
         suite: RUNS,
     },
     Bug { name: "scheduler.deadline.ignored", what: "a call is begun after its deadline", suite: RUNS },
+    Bug {
+        name: "fs.tiered.name-unsynced",
+        what: "a record tells of a file on another volume whose name there is not durable",
+        suite: STATES,
+    },
+    Bug {
+        name: "fs.tiered.moved-unsynced",
+        what: "a file is removed from a volume before the record of its copy is durable",
+        suite: STATES,
+    },
+    Bug {
+        name: "regionserver.volumes.not-opened-again",
+        what: "regions stay closed when the volume is back that they wait for",
+        suite: RUNS,
+    },
 ];
 
 /// Builds the simulator with every bug in it, once, and wants it to notice each, and nothing without any. `only`: those whose name or

@@ -240,8 +240,7 @@ impl Other {
 
     /// As people call it.
     pub(super) fn name(&self) -> String {
-        let spec = self.spec();
-        format!("the volume {} (tier {})", spec.place, spec.tier.name)
+        self.spec().name()
     }
 
     /// What is said of `path`, whose bytes are on it, while it has failed, or when it did since `life`.

@@ -24,6 +24,48 @@ pub(super) enum Choice {
     Refused(String),
 }
 
+/// Where a storage policy of HDFS leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum HdfsPolicy {
+    /// Beside the names.
+    Home,
+    /// To the first tier of that class.
+    Class(Class),
+}
+
+/// The storage policy of HDFS that has this name, in any case of letters. Follows: `CommonFSUtils#setStoragePolicy`, which makes capitals of them.
+fn of_hdfs(name: &str) -> Option<HdfsPolicy> {
+    Some(match name.to_ascii_uppercase().as_str() {
+        // One copy: where the first of HDFS's replicas goes that is not on the root's own disk.
+        "HOT" | "WARM" | "PROVIDED" => HdfsPolicy::Home,
+        "ALL_SSD" | "ONE_SSD" => HdfsPolicy::Class(Class::Ssd),
+        "COLD" => HdfsPolicy::Class(Class::Hdd),
+        "LAZY_PERSIST" => HdfsPolicy::Class(Class::Ram),
+        _ => return None,
+    })
+}
+
+/// Why a tier could not be meant by its name where a storage policy is given, because HBase's users mean another place by it.
+pub(super) fn shadowed(tiers: &[TierSpec]) -> Option<String> {
+    tiers.iter().find_map(|tier| {
+        let leads = match of_hdfs(&tier.name) {
+            None if tier.name.eq_ignore_ascii_case("NONE") => "is no policy at all".to_owned(),
+            None => return None,
+            Some(HdfsPolicy::Home) => "leaves files on the root directory's disk".to_owned(),
+            Some(HdfsPolicy::Class(class)) => match tiers.iter().find(|tier| tier.class == class) {
+                Some(first) if first.name == tier.name => return None,
+                Some(first) => format!("is the first tier of class {class}, which is {}", first.name),
+                None => format!("is the first tier of class {class}, and there is none"),
+            },
+        };
+        let (name, policy) = (&tier.name, tier.name.to_ascii_uppercase());
+        Some(format!(
+            "the tier {name} has the name of HDFS's storage policy {policy}, which {leads}: STORAGE_POLICY => '{name}' would not mean this tier. \
+             Give it another name; files that are there stay, as volumes are known by their directories"
+        ))
+    })
+}
+
 impl Rules {
     /// What is wrong with the rules, for these tiers.
     pub(super) fn check(&self, tiers: &[TierSpec]) -> Result<(), String> {
@@ -54,18 +96,11 @@ impl Rules {
             let tier = name.and_then(|name| tiers.iter().position(|tier| tier.name == *name));
             return tier.map_or(Choice::Home, Choice::Tier);
         };
-        let class = match policy.to_ascii_uppercase().as_str() {
-            // One copy: where the first of HDFS's replicas goes that is not on the root's own disk.
-            "HOT" | "WARM" | "PROVIDED" => return Choice::Home,
-            "ALL_SSD" | "ONE_SSD" => Some(Class::Ssd),
-            "COLD" => Some(Class::Hdd),
-            "LAZY_PERSIST" => Some(Class::Ram),
-            _ => None,
+        let found = match of_hdfs(policy) {
+            Some(HdfsPolicy::Home) => return Choice::Home,
+            Some(HdfsPolicy::Class(class)) => tiers.iter().position(|tier| tier.class == class),
+            None => tiers.iter().position(|tier| tier.name == policy),
         };
-        let found = tiers.iter().position(|tier| match class {
-            Some(class) => tier.class == class,
-            None => tier.name == policy,
-        });
         match found {
             Some(tier) if tiers[tier].class == Class::Ram && !self.memory_may_lose_acknowledged_writes => {
                 Choice::Refused(format!(
@@ -107,6 +142,7 @@ mod tests {
         ] {
             assert_eq!(of(&rules, kind, policy), choice, "{kind:?} {policy}");
         }
+        assert_eq!(shadowed(&tiers()), None, "cold is where COLD leads");
         assert!(matches!(of(&rules, FileKind::Log, "LAZY_PERSIST"), Choice::Refused(why) if why.contains("memory")));
         assert!(matches!(of(&rules, FileKind::Log, "fast"), Choice::Refused(_)));
         assert!(

@@ -1,5 +1,7 @@
 //! What an operator says of volumes: `fast:ram:/dev/shm/b, ssd:ssd:/mnt/nvme0:200g, cold:hdd:/data/1, cold:hdd:/data/2:drain`.
 
+use super::change::tiers_of;
+use super::rules::shadowed;
 use std::fmt;
 use std::str::FromStr;
 
@@ -51,6 +53,13 @@ pub struct VolumeSpec {
     pub limit_bytes: Option<u64>,
     /// It gets no more files, and those on it may be moved elsewhere: it is to be removed.
     pub drains: bool,
+}
+
+impl VolumeSpec {
+    /// As people call it.
+    pub fn name(&self) -> String {
+        format!("the volume {} (tier {})", self.place, self.tier.name)
+    }
 }
 
 /// What a volume's words end with that is to be emptied.
@@ -128,7 +137,7 @@ pub fn parse_volumes(text: &str) -> Result<Vec<VolumeSpec>, String> {
         }
         volumes.push(volume);
     }
-    Ok(volumes)
+    shadowed(&tiers_of(volumes.iter())).map_or(Ok(volumes), Err)
 }
 
 #[cfg(test)]
@@ -165,6 +174,24 @@ mod tests {
             ("a:ssd:/x,a:hdd:/y", "two classes"),
         ] {
             assert!(parse_volumes(text).expect_err(text).contains(why), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_tier_that_has_the_name_of_a_policy_which_leads_elsewhere_is_refused() {
+        for (text, why) in [
+            ("warm:hdd:/x", "the tier warm has the name of HDFS's storage policy WARM, which leaves files on the root directory's disk"),
+            ("Hot:ssd:/x", "policy HOT"),
+            ("cold:ssd:/x", "first tier of class hdd, and there is none"),
+            ("slow:hdd:/x,cold:hdd:/y", "first tier of class hdd, which is slow"),
+            ("ssd:ssd:/x,all_ssd:ssd:/y", "first tier of class ssd, which is ssd"),
+            ("none:ssd:/x", "no policy at all"),
+            ("provided:hdd:/x", "PROVIDED"),
+        ] {
+            assert!(parse_volumes(text).expect_err(text).contains(why), "{text}");
+        }
+        for text in ["cold:hdd:/x,slow:hdd:/y", "cold:hdd:/x,cold:hdd:/y", "lazy_persist:ram:/x", "warmer:hdd:/x"] {
+            assert!(parse_volumes(text).is_ok(), "{text}");
         }
     }
 }

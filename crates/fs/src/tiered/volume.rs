@@ -252,6 +252,10 @@ impl VolumeHints for TieredVolume {
         self.set.read().others.iter().map(|other| other.life()).sum()
     }
 
+    fn failed_places(&self) -> Vec<String> {
+        self.set().others.iter().filter(|other| other.has_failed()).map(|other| other.name()).collect()
+    }
+
     fn change_volumes(
         &self,
         volumes: &[VolumeSpec],
@@ -426,6 +430,10 @@ impl ReadHints for PlacedFile {
         let place = self.place();
         let other = place.other.as_ref()?;
         (other.life() != place.life).then(|| other.name())
+    }
+
+    fn place(&self) -> Option<String> {
+        self.place().other.as_ref().map(|other| other.name())
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) fn answer(server: &Arc<RegionServer>, method: &str, request: Bytes) -
 
 fn status(server: &RegionServer) -> StatusResponse {
     let volume = |now: fs::tiered::VolumeStatus| {
-        let moving = server.waiting.moving(&now.spec.place);
+        let (moving, waiting_regions) = (server.waiting.moving(&now.spec.place), server.waiting_on(&now));
         Volume {
             directory: now.spec.place,
             tier: now.spec.tier.name,
@@ -50,6 +50,7 @@ fn status(server: &RegionServer) -> StatusResponse {
             moved_bytes: now.moved.1,
             is_moving: moving == Some(None),
             moving_ended: moving.flatten(),
+            waiting_regions,
         }
     };
     StatusResponse {

@@ -51,6 +51,10 @@ fn server_numbers(sink: &mut Sink, server: &RegionServer, status: &crate::Server
     let sum = |number: fn(&RegionStats) -> u64| stats.iter().map(number).sum::<u64>();
     let files = server.env.log.files();
     let (small, large) = status.compaction_queues;
+    let hedged = server.env.volume.hedged_reads();
+    sink.counter("hedgedReads", hedged.asked)
+        .counter("hedgedReadWins", hedged.won)
+        .counter("hedgedReadOpsInCurThread", hedged.alone);
     let started_ms = u64::try_from(status.started_ms).unwrap_or(0);
     sink.gauge("regionCount", totals.regions)
         .gauge("storeCount", totals.stores)
@@ -152,6 +156,7 @@ fn each_region(sink: &mut Sink, server: &RegionServer, regions: &[Arc<Region>], 
             .gauge(name("numReferenceFiles"), stats.reference_files as u64)
             .gauge(name("memStoreSize"), stats.memstore_bytes)
             .gauge(name("storeFileSize"), stats.files_bytes)
+            .real(name("currentRegionCacheRatio"), stats.second_level_bytes as f64 / stats.files_bytes.max(1) as f64)
             .counter(name("readRequestCount"), stats.read_requests)
             .counter(name("filteredReadRequestCount"), stats.filtered_read_requests)
             .counter(name("writeRequestCount"), stats.write_requests)
@@ -317,6 +322,7 @@ fn volumes(sink: &mut Sink, server: &RegionServer) {
             .gauge(format!("{name}_isThere"), u64::from(volume.is_there))
             .gauge(format!("{name}_takesFiles"), u64::from(volume.trouble.is_none() && !volume.spec.drains))
             .gauge(format!("{name}_files"), volume.files)
+            .gauge(format!("{name}_regionsWaiting"), server.waiting_on(&volume))
             .gauge(format!("{name}_isSlow"), u64::from(speed.is_slow))
             .gauge(format!("{name}_waitsMicros"), speed.waits_us);
         let times = [
