@@ -6,7 +6,7 @@ use crate::error::{failed, is_in_doubt};
 use crate::location::Location;
 use crate::reader::{HdfsFile, block_hosts};
 use fs::{
-    Appender, BlockHosts, Capabilities, DirEntry, Error, FilePart, FilePath, Placement, ReadAt, Result, Settled,
+    Appender, BlockHosts, Capabilities, DirEntry, Error, FilePart, FilePath, HedgedReads, Placement, ReadAt, Result, Settled,
     TEMPORARY_PREFIX, Volume, VolumeHints,
 };
 use hdfs_native::client::FileStatus;
@@ -321,6 +321,11 @@ fn entry(status: &FileStatus) -> DirEntry {
 impl VolumeHints for HdfsVolume {
     fn create_placed(&self, path: &FilePath, placement: &Placement, _past_cache: bool) -> Result<Box<dyn Appender>> {
         self.create_copies(path, placement.copies)
+    }
+
+    fn hedged_reads(&self) -> HedgedReads {
+        let counts = self.client.hedged_reads();
+        HedgedReads { asked: counts.ops, won: counts.wins, alone: counts.ops_in_current_thread }
     }
 
     fn block_hosts(&self, path: &FilePath, part: FilePart) -> Result<Option<BlockHosts>> {

@@ -13,6 +13,7 @@ use crate::ec::resolve_ec_policy;
 use crate::error::{HdfsError, Result};
 use crate::file::{FileReader, FileWriter};
 use crate::hdfs::crypto::FileCryptoCodec;
+use crate::hdfs::hedged_read::{HedgedReadCounts, HedgedReads};
 use crate::hdfs::protocol::NamenodeProtocol;
 use crate::hdfs::proxy::NameServiceProxy;
 use crate::proto::hdfs::hdfs_file_status_proto::FileType;
@@ -420,6 +421,8 @@ pub struct Client {
     // Store the runtime used for spawning all internal tasks. If we are not created
     // inside a tokio runtime, we will create our own to use.
     rt_holder: RuntimeHolder,
+    // Shared by all readers, and by clones.
+    hedged: Option<Arc<HedgedReads>>,
     // Built once at client construction from `hadoop.security.key.provider.path`.
     // `None` means TDE is not configured; reads of encrypted files will error.
     #[cfg(feature = "kms")]
@@ -521,6 +524,7 @@ impl Client {
 
         Ok(Self {
             mount_table: Arc::new(mount_table),
+            hedged: HedgedReads::from_config(&config),
             config,
             rt_holder,
             #[cfg(feature = "kms")]
@@ -762,10 +766,19 @@ impl Client {
                 Arc::clone(&self.config),
                 self.rt_holder.get_handle(),
                 crypto,
-            ))
+            )
+            .hedged(self.hedged.clone()))
         } else {
             Err(HdfsError::FileNotFound(path.to_string()))
         }
+    }
+
+    /// What reads came to that asked another replica since the client was made; zeros where none does
+    pub fn hedged_reads(&self) -> HedgedReadCounts {
+        self.hedged
+            .as_ref()
+            .map(|hedged| hedged.counts())
+            .unwrap_or_default()
     }
 
     /// Build a [`FileCryptoCodec`] for a file in an HDFS encryption zone.

@@ -16,6 +16,7 @@ use crate::ec::{EcSchema, resolve_ec_policy};
 use crate::hdfs::block_reader::{DeadNodes, get_block_stream};
 use crate::hdfs::block_writer::{BlockWriter, bad_node};
 use crate::hdfs::crypto::FileCryptoCodec;
+use crate::hdfs::hedged_read::{BlockRead, HedgedReads};
 use crate::hdfs::protocol::{LeaseTracker, NamenodeProtocol};
 use crate::proto::hdfs;
 use crate::{HdfsError, Result};
@@ -44,6 +45,7 @@ pub struct FileReader {
     pending_read: Option<std::sync::Mutex<PendingRead>>,
     crypto: Option<Arc<FileCryptoCodec>>,
     dead_nodes: Arc<DeadNodes>,
+    hedged: Option<Arc<HedgedReads>>,
 }
 
 /// A block of a file and where its replicas are.
@@ -87,7 +89,15 @@ impl FileReader {
             pending_read: None,
             crypto,
             dead_nodes: Arc::default(),
+            hedged: None,
         }
+    }
+
+    /// The same, whose [`FileReader::read_range`] asks another replica when the first takes long.
+    pub(crate) fn hedged(mut self, hedged: Option<Arc<HedgedReads>>) -> Self {
+        // As Java: a striped block has no other replica.
+        self.hedged = hedged.filter(|_| self.ec_schema.is_none());
+        self
     }
 
     /// Returns the total size of the file
@@ -170,12 +180,47 @@ impl FileReader {
     ///
     /// Panics if the requested range is outside of the file
     pub async fn read_range(&self, offset: usize, len: usize) -> Result<Bytes> {
+        if let Some(hedged) = &self.hedged {
+            return self.read_range_hedged(hedged, offset, len).await;
+        }
         let mut stream = self.read_range_stream(offset, len);
         let mut buf = BytesMut::with_capacity(len);
         while let Some(bytes) = stream.next().await.transpose()? {
             buf.put(bytes);
         }
         Ok(buf.freeze())
+    }
+
+    async fn read_range_hedged(
+        &self,
+        hedged: &HedgedReads,
+        offset: usize,
+        len: usize,
+    ) -> Result<Bytes> {
+        if offset + len > self.file_length() {
+            panic!("Cannot read past end of the file");
+        }
+        let mut parts: Vec<Bytes> = Vec::new();
+        for block in &self.located_blocks.blocks {
+            let Some((block_start, part_len)) = part_of_block(block, offset, len) else {
+                continue;
+            };
+            let read = BlockRead {
+                protocol: Arc::clone(&self.protocol),
+                block: block.clone(),
+                offset: block_start,
+                len: part_len,
+                config: Arc::clone(&self.config),
+                handle: self.handle.clone(),
+                crypto: self.crypto.clone(),
+                dead_nodes: Arc::clone(&self.dead_nodes),
+            };
+            parts.push(hedged.read(&read).await?);
+        }
+        match parts.len() {
+            1 => Ok(parts.remove(0)),
+            _ => Ok(parts.concat().into()),
+        }
     }
 
     /// Read file data into an existing buffer
@@ -207,33 +252,40 @@ impl FileReader {
             .blocks
             .iter()
             .flat_map(move |block| {
-                let block_file_start = block.offset as usize;
-                let block_file_end = block_file_start + block.b.num_bytes() as usize;
-
-                if block_file_start < (offset + len) && block_file_end > offset {
-                    // We need to read this block
-                    let block_start = offset - usize::min(offset, block_file_start);
-                    let block_end = usize::min(offset + len, block_file_end) - block_file_start;
-                    Some(get_block_stream(
+                part_of_block(block, offset, len).map(|(block_start, part_len)| {
+                    get_block_stream(
                         Arc::clone(&self.protocol),
                         block.clone(),
                         block_start,
-                        block_end - block_start,
+                        part_len,
                         self.ec_schema.clone(),
                         Arc::clone(&self.config),
                         self.handle.clone(),
                         self.crypto.clone(),
                         Arc::clone(&self.dead_nodes),
-                    ))
-                } else {
-                    // No data is needed from this block
-                    None
-                }
+                    )
+                })
             })
             .collect();
 
         stream::iter(block_streams).flatten()
     }
+}
+
+/// Which part of the block a range of the file has: where it starts in the block, and its length. `None` where it has none
+fn part_of_block(
+    block: &hdfs::LocatedBlockProto,
+    offset: usize,
+    len: usize,
+) -> Option<(usize, usize)> {
+    let block_file_start = block.offset as usize;
+    let block_file_end = block_file_start + block.b.num_bytes() as usize;
+    if block_file_start >= offset + len || block_file_end <= offset {
+        return None;
+    }
+    let block_start = offset - usize::min(offset, block_file_start);
+    let block_end = usize::min(offset + len, block_file_end) - block_file_start;
+    Some((block_start, block_end - block_start))
 }
 
 impl AsyncRead for FileReader {

@@ -31,6 +31,11 @@ const DFS_DATA_TRANSFER_PROTECTION: &str = "dfs.data.transfer.protection";
 const DFS_CLIENT_USE_DATANODE_HOSTNAME: &str = "dfs.client.use.datanode.hostname";
 const DFS_CLIENT_SOCKET_TIMEOUT: &str = "dfs.client.socket-timeout";
 const DEFAULT_SOCKET_TIMEOUT_MILLIS: u64 = 60_000;
+const DFS_CLIENT_HEDGED_READ_THREADPOOL_SIZE: &str = "dfs.client.hedged.read.threadpool.size";
+const DFS_CLIENT_HEDGED_READ_THRESHOLD_MILLIS: &str = "dfs.client.hedged.read.threshold.millis";
+const DEFAULT_HEDGED_READ_THRESHOLD_MILLIS: u64 = 500;
+// More than this no Semaphore holds, and no machine bears.
+const MOST_HEDGED_READS: u64 = 1 << 16;
 
 const HADOOP_SECURITY_AUTHENTICATION: &str = "hadoop.security.authentication";
 
@@ -105,6 +110,20 @@ impl Configuration {
             0 => None,
             millis => Some(Duration::from_millis(millis)),
         }
+    }
+
+    /// How many requests to another replica than the first may be under way; 0: there are none
+    pub(crate) fn hedged_read_threadpool_size(&self) -> usize {
+        self.get_u64(DFS_CLIENT_HEDGED_READ_THREADPOOL_SIZE, 0)
+            .min(MOST_HEDGED_READS) as usize
+    }
+
+    /// After so long another replica is asked
+    pub(crate) fn hedged_read_threshold(&self) -> Duration {
+        Duration::from_millis(self.get_u64(
+            DFS_CLIENT_HEDGED_READ_THRESHOLD_MILLIS,
+            DEFAULT_HEDGED_READ_THRESHOLD_MILLIS,
+        ))
     }
 
     pub(crate) fn failover_max_attempts(&self) -> u32 {

@@ -50,7 +50,7 @@ impl DeadNodes {
         self.0.lock().unwrap().insert(datanode_key(datanode_id));
     }
 
-    fn contains(&self, datanode_id: &hdfs::DatanodeIdProto) -> bool {
+    pub(crate) fn contains(&self, datanode_id: &hdfs::DatanodeIdProto) -> bool {
         self.0.lock().unwrap().contains(&datanode_key(datanode_id))
     }
 }
@@ -151,7 +151,7 @@ async fn connect_and_send(
     Ok((conn, response))
 }
 
-struct ReplicatedBlockStream {
+pub(crate) struct ReplicatedBlockStream {
     protocol: Arc<NamenodeProtocol>,
     block: hdfs::LocatedBlockProto,
     offset: usize,
@@ -169,9 +169,18 @@ struct ReplicatedBlockStream {
     dead_nodes: Arc<DeadNodes>,
 }
 
+impl Drop for ReplicatedBlockStream {
+    // Nobody wants the rest: the connection is closed at once, not when the DataNode says something.
+    fn drop(&mut self) {
+        if let Some(listener) = &self.listener {
+            listener.abort();
+        }
+    }
+}
+
 impl ReplicatedBlockStream {
     #[allow(clippy::too_many_arguments)]
-    fn new(
+    pub(crate) fn new(
         protocol: Arc<NamenodeProtocol>,
         block: hdfs::LocatedBlockProto,
         offset: usize,
@@ -392,7 +401,7 @@ impl ReplicatedBlockStream {
         })
     }
 
-    fn into_stream(self) -> impl Stream<Item = Result<Bytes>> {
+    pub(crate) fn into_stream(self) -> impl Stream<Item = Result<Bytes>> {
         stream::unfold(self, |mut state| async move {
             let next = state.next_packet().await.transpose();
             next.map(|n| (n, state))

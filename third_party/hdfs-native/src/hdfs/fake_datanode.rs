@@ -174,6 +174,9 @@ async fn serve_rpc(
                 }
                 .encode_length_delimited_to_vec()
             }
+            "mkdirs" => {
+                hdfs::MkdirsResponseProto { result: true }.encode_length_delimited_to_vec()
+            }
             method => panic!("Unexpected NameNode call {method}"),
         };
         let response_header = common::RpcResponseHeaderProto {
@@ -227,4 +230,36 @@ pub(crate) async fn open_read(
         .await
         .unwrap();
     conn
+}
+
+/// The URL of an HDFS in which every name is that of a file with one block of these bytes, on DataNodes each of which answers after so long. Lives as long
+/// as the runtime that it is made in.
+pub async fn fake_hdfs(bytes: &[u8], delays: &[Duration]) -> String {
+    let mut locs = Vec::new();
+    for (number, delay) in delays.iter().enumerate() {
+        let packets = vec![
+            encode_packet(bytes, 0),
+            encode_packet(b"", bytes.len() as i64),
+        ];
+        let mut id = fake_datanode(packets, *delay).await;
+        id.datanode_uuid = format!("datanode-{number}");
+        locs.push(hdfs::DatanodeInfoProto {
+            id,
+            ..Default::default()
+        });
+    }
+    let block = hdfs::LocatedBlockProto {
+        b: hdfs::ExtendedBlockProto {
+            num_bytes: Some(bytes.len() as u64),
+            ..Default::default()
+        },
+        locs,
+        ..Default::default()
+    };
+    let locations = hdfs::LocatedBlocksProto {
+        file_length: bytes.len() as u64,
+        blocks: vec![block],
+        ..Default::default()
+    };
+    fake_namenode(locations).await.0
 }

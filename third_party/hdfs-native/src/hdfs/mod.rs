@@ -2,8 +2,10 @@ pub(crate) mod block_reader;
 pub(crate) mod block_writer;
 pub(crate) mod connection;
 pub(crate) mod crypto;
-#[cfg(test)]
-pub(crate) mod fake_datanode;
+#[cfg(any(test, feature = "fake"))]
+#[cfg_attr(not(test), allow(dead_code))]
+pub mod fake_datanode;
+pub(crate) mod hedged_read;
 pub(crate) mod protocol;
 pub(crate) mod proxy;
 pub(crate) mod replace_datanode;
