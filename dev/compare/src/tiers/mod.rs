@@ -3,8 +3,9 @@
 //!
 //! Always true:
 //!  1. Each arrangement meets a fresh server with empty volumes, and plays the same.
-//!  2. A slow disk is a directory whose calls take longer ([`basalt.volumes.delay.for.tests`]): the report says by how much.
-//!  3. What fails is in the report.
+//!  2. HBase plays where it can be arranged alike on a local disk: all on flash, all in memory, and its logs in memory.
+//!  3. A slow disk is a directory whose calls take longer ([`basalt.volumes.delay.for.tests`]): the report says by how much.
+//!  4. What fails is in the report.
 //!
 //! Must not know: how a server is made, but for what [`crate::server`] knows of starting one.
 
@@ -21,6 +22,7 @@ use base::Rng;
 use crate::compare::figures::{Comparison, ServerInfo};
 use crate::compare::pass::{Pass, Scale};
 use crate::compare::{now, table};
+use crate::jars;
 use crate::server::{self, Contender, Origin, Site};
 use tools::stats::Machine;
 
@@ -63,6 +65,12 @@ pub struct Arguments {
     /// Basalt's program [default: BASALT_BINARY, or that beside this program]
     #[arg(long, value_name = "FILE")]
     basalt: Option<PathBuf>,
+    /// Also Apache HBase 2.6.4 from Maven, where it can be arranged alike: all-ssd, all-ram, wal-ram
+    #[arg(long)]
+    with_hbase: bool,
+    /// Directory with HBase's jars, instead of those from Maven
+    #[arg(long, value_name = "DIR")]
+    hbase_jars: Option<PathBuf>,
     /// Where the report goes, and the data meanwhile
     #[arg(long, value_name = "DIR", default_value = "basalt-tiers")]
     out: PathBuf,
@@ -79,6 +87,14 @@ const PLACED: [(&str, &[&str]); 3] = [("wal", &["wal"]), ("flush", &["flush"]), 
 const BASE: &str = "all-ssd";
 /// YCSB's workloads that are played.
 const WORKLOADS: [(&str, &str); 2] = [("ycsb-load", "YCSB load"), ("ycsb-a", "YCSB A")];
+
+/// Those that HBase can be arranged as without HDFS: it places logs alone.
+const OF_HBASE: [&str; 3] = [BASE, "all-ram", "wal-ram"];
+
+/// HBase's name in the report, arranged so.
+fn hbase_as(arrangement: &str) -> String {
+    format!("hbase {arrangement}")
+}
 
 /// Which kind lies where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -171,13 +187,12 @@ fn settings(
     let classes = ["ram", "ssd", "hdd"];
     let said = MEDIA.iter().zip(classes).zip(&volumes.0);
     let said: Vec<String> = said.map(|((medium, class), dir)| format!("{medium}:{class}:{}", dir.display())).collect();
-    let flush_size_bytes = arguments.flush_size.unwrap_or(if arguments.quick { 2 } else { 16 }) << 20;
     let mut settings = BTreeMap::from(
         [
             ("basalt.volumes", said.join(",")),
             ("basalt.volumes.delay.for.tests", format!("slow={}", arguments.delay)),
             ("basalt.volumes.ram.may.lose.acknowledged.writes", "true".to_owned()),
-            ("hbase.hregion.memstore.flush.size", flush_size_bytes.to_string()),
+            ("hbase.hregion.memstore.flush.size", flush_size_bytes(arguments).to_string()),
         ]
         .map(|(key, value)| (key.to_owned(), value)),
     );
@@ -191,6 +206,10 @@ fn settings(
         settings.insert(key.to_owned(), value.to_owned());
     }
     Ok(settings)
+}
+
+fn flush_size_bytes(arguments: &Arguments) -> u64 {
+    arguments.flush_size.unwrap_or(if arguments.quick { 2 } else { 16 }) << 20
 }
 
 fn scale(arguments: &Arguments) -> Scale {
@@ -232,7 +251,6 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<Comparison> {
         ]),
         ..Comparison::default()
     };
-    let only = WORKLOADS.map(|(workload, _)| workload.to_owned());
     for arrangement in arrangements().into_iter().filter(wanted) {
         eprintln!("{}", arrangement.name);
         let volumes = Volumes::make(arguments, &ssd)?;
@@ -243,33 +261,76 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<Comparison> {
             memory_bytes: arguments.memory << 20,
             only_writes: false,
         };
-        comparison.servers.push(ServerInfo { name: contender.name.clone(), about: contender.about() });
-        let mut site = Site::new(contender, ssd.join("data"), 2)?;
-        let mut pass = Pass {
-            site: &mut site,
-            scale: &scale,
-            run: 1,
-            only: &only,
-            fixed_rate: &mut None,
-            profile: None,
-            say: &|measured| eprintln!("  {}", table::line(measured)),
-            measured: Vec::new(),
-            failures: Vec::new(),
-            rng: Rng::seeded(1),
-        };
-        let played = pass.play().await;
-        let (measured, failures) = (std::mem::take(&mut pass.measured), std::mem::take(&mut pass.failures));
-        comparison.measured.extend(measured);
-        comparison.failures.extend(failures);
-        if let Err(error) = played {
-            comparison.failures.push(format!("{}: {error:#}", arrangement.name));
-        }
-        site.clear();
+        play(&mut comparison, contender, ssd.join("data"), &scale).await?;
         // What is there so far survives an interruption.
         save(&comparison, &arguments.out)?;
     }
+    if arguments.with_hbase || arguments.hbase_jars.is_some() {
+        let jars = jars::hbase(arguments.hbase_jars.as_deref(), &|what| eprintln!("{what}"))?;
+        for arrangement in arrangements().iter().filter(|arrangement| OF_HBASE.contains(&&*arrangement.name)) {
+            if !wanted(arrangement) {
+                continue;
+            }
+            eprintln!("{}", hbase_as(&arrangement.name));
+            let volumes = Volumes::make(arguments, &ssd)?;
+            let contender = Contender {
+                name: hbase_as(&arrangement.name),
+                origin: Origin::HBase { jars: jars.clone(), options: Vec::new() },
+                settings: hbase_settings(arguments, arrangement, &volumes),
+                memory_bytes: arguments.memory << 20,
+                only_writes: false,
+            };
+            let root = if arrangement.media == ["ram"; 3] { &volumes.0[0] } else { &ssd };
+            play(&mut comparison, contender, root.join("data"), &scale).await?;
+            save(&comparison, &arguments.out)?;
+        }
+    }
     std::fs::remove_dir(ssd.join("volumes")).ok();
     Ok(comparison)
+}
+
+/// All on flash or in memory is a matter of where the root directory is; logs alone have a setting.
+fn hbase_settings(arguments: &Arguments, arrangement: &Arrangement, volumes: &Volumes) -> BTreeMap<String, String> {
+    let mut settings =
+        BTreeMap::from([("hbase.hregion.memstore.flush.size".to_owned(), flush_size_bytes(arguments).to_string())]);
+    if arrangement.media == ["ram", "ssd", "ssd"] {
+        settings.insert("hbase.wal.dir".to_owned(), format!("file://{}", volumes.0[0].join("wal").display()));
+    }
+    settings
+}
+
+/// Has a server play, and notes what came of it; what it wrote is removed.
+async fn play(
+    comparison: &mut Comparison,
+    contender: Contender,
+    dir: PathBuf,
+    scale: &Scale,
+) -> anyhow::Result<()> {
+    let (name, about) = (contender.name.clone(), contender.about());
+    comparison.servers.push(ServerInfo { name: name.clone(), about });
+    let only = WORKLOADS.map(|(workload, _)| workload.to_owned());
+    let mut site = Site::new(contender, dir, 2)?;
+    let mut pass = Pass {
+        site: &mut site,
+        scale,
+        run: 1,
+        only: &only,
+        fixed_rate: &mut None,
+        profile: None,
+        say: &|measured| eprintln!("  {}", table::line(measured)),
+        measured: Vec::new(),
+        failures: Vec::new(),
+        rng: Rng::seeded(1),
+    };
+    let played = pass.play().await;
+    let (measured, failures) = (std::mem::take(&mut pass.measured), std::mem::take(&mut pass.failures));
+    comparison.measured.extend(measured);
+    comparison.failures.extend(failures);
+    if let Err(error) = played {
+        comparison.failures.push(format!("{name}: {error:#}"));
+    }
+    site.clear();
+    Ok(())
 }
 
 #[cfg(test)]
@@ -305,5 +366,13 @@ mod tests {
         let places = ["wal", "flush", "minor", "major"].map(|kind| &*settings[&format!("basalt.volumes.place.{kind}")]);
         assert_eq!(places, ["ssd", "ssd", "slow", "slow"]);
         assert_eq!(settings["hbase.wal.hsync"], "false");
+        let volumes = Volumes(["/r", "/s", "/d"].map(PathBuf::from));
+        let of_hbase = |name: &str| {
+            let arrangement = all.iter().find(|a| a.name == name).expect("there");
+            hbase_settings(&arguments, arrangement, &volumes)
+        };
+        assert_eq!(of_hbase("wal-ram")["hbase.wal.dir"], "file:///r/wal");
+        assert!(["all-ssd", "all-ram"].iter().all(|name| !of_hbase(name).contains_key("hbase.wal.dir")));
+        std::mem::forget(volumes);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{BASE, MEDIA, PLACED, WORKLOADS, of_cell};
+use super::{BASE, MEDIA, OF_HBASE, PLACED, WORKLOADS, hbase_as, of_cell};
 use crate::compare::chart::escape;
 use crate::compare::figures::{Comparison, Figure};
 
@@ -93,10 +93,7 @@ pub(super) fn html(comparison: &Comparison) -> String {
             matrix(&mut out, comparison, workload, (figure, caption, is_more_better, unit));
         }
     }
-    out.push_str(
-        "<h2>Apache HBase</h2><p>Not measured: on a local disk HBase places logs alone (<code>hbase.wal.dir</code>); flushed and compacted files \
-         follow HDFS's storage policies, and this benchmark starts HBase without HDFS.</p>",
-    );
+    hbase(&mut out, comparison);
     let others: Vec<f64> = comparison.measured.iter().map(|m| m.others_cores).collect();
     if !others.is_empty() {
         let mean = others.iter().sum::<f64>() / others.len() as f64;
@@ -118,6 +115,36 @@ pub(super) fn html(comparison: &Comparison) -> String {
         let _ = write!(out, "<li><b>{}</b>: {}</li>", escape(&server.name), escape(&server.about));
     }
     out + "</ul></body></html>\n"
+}
+
+/// HBase where it was arranged alike, beside Basalt.
+fn hbase(out: &mut String, comparison: &Comparison) {
+    out.push_str(
+        "<h2>Apache HBase</h2><p>On a local disk HBase places logs alone (<code>hbase.wal.dir</code>); flushed and compacted files follow HDFS's storage \
+         policies, and this benchmark starts HBase without HDFS. Of the arrangements above it can be given three. It acknowledges what the operating \
+         system has, as it does by default.</p>",
+    );
+    let of = |name: &str, workload: &str, figure| value(comparison, name, workload, figure);
+    for (workload, title) in WORKLOADS {
+        let measured = |name: &&&str| of(&hbase_as(name), workload, Figure::Operations).is_some();
+        let arrangements: Vec<&&str> = OF_HBASE.iter().filter(measured).collect();
+        if arrangements.is_empty() {
+            continue;
+        }
+        let _ = write!(out, "<div class=\"wide\"><table><caption>{title}: HBase / Basalt</caption><tr><th></th>");
+        FIGURES.iter().for_each(|(_, caption, ..)| _ = write!(out, "<th>{caption}</th>"));
+        out.push_str("</tr>");
+        for name in arrangements {
+            let _ = write!(out, "<tr><th>{name}</th>");
+            for (figure, _, _, unit) in FIGURES {
+                let both = [hbase_as(name), (*name).to_owned()].map(|name| of(&name, workload, figure));
+                let both = both.map(|value| value.map_or_else(|| "&ndash;".to_owned(), shown));
+                let _ = write!(out, "<td>{} / {}{unit}</td>", both[0], both[1]);
+            }
+            out.push_str("</tr>");
+        }
+        out.push_str("</table></div>");
+    }
 }
 
 fn matrix(
@@ -187,6 +214,11 @@ pub(super) fn text(comparison: &Comparison) -> String {
             let [ram, ssd, slow] = &arrangements;
             let _ = writeln!(out, "{name:<28}{:>12}{:>12}{:>22}", cell(ram), cell(ssd), cell(slow));
         }
+        for name in OF_HBASE {
+            if let Some(operations) = value(comparison, &hbase_as(name), workload, Figure::Operations) {
+                let _ = writeln!(out, "{:<28}{:>12}", hbase_as(name), shown(operations));
+            }
+        }
     }
     for failure in &comparison.failures {
         let _ = writeln!(out, "failed: {failure}");
@@ -214,6 +246,7 @@ mod tests {
                 measured("wal-ram", "ycsb-load", 1500),
                 measured("flush-slow", "ycsb-load", 400),
                 measured("all-ram", "ycsb-a", 7777),
+                measured("hbase all-ram", "ycsb-a", 3333),
             ],
             settings: [("delay".to_owned(), "10 ms".to_owned())].into(),
             failures: vec!["a < b".to_owned()],
@@ -230,11 +263,12 @@ mod tests {
             "a &lt; b",
             "prefers-color-scheme:dark",
             "hbase.wal.dir",
+            "<tr><th>all-ram</th><td>3333 / 7777</td>",
         ] {
             assert!(page.contains(want), "{want}");
         }
         assert!(!["http:", "https:", "<script", "<link", "url("].iter().any(|word| page.contains(word)), "one file");
         let said = text(&comparison);
-        assert!(said.contains("7777") && said.contains("failed: a < b"), "{said}");
+        assert!(said.contains("7777") && said.contains("3333") && said.contains("failed: a < b"), "{said}");
     }
 }
