@@ -304,7 +304,11 @@ impl Online {
     }
 
     fn start(&self) -> Server {
-        let mut command = crate::common::command(&self.root, &[]);
+        self.start_with(&[])
+    }
+
+    fn start_with(&self, defines: &[&str]) -> Server {
+        let mut command = crate::common::command(&self.root, defines);
         command.arg("--config").arg(&self.scratch.0);
         Server::run(command)
     }
@@ -367,5 +371,51 @@ fn volumes_are_added_emptied_and_taken_out_while_the_server_runs() {
     let server = online.start();
     let rows = shell(&server, &["scan 't'", "scan 'u'"]);
     assert!(["=1", "=2", "=3", "=4", "=5"].iter().all(|value| rows.contains(&format!("value{value}"))), "{rows}");
+    assert!(server.terminate().success());
+}
+
+/// The volume is slow, so that the server can be killed in the middle; the next one, at the same address, has not been asked to move anything.
+#[test]
+fn drain_volume_that_waits_does_not_take_a_server_that_was_started_again_for_one_that_is_done() {
+    let online = Online::new("tiers-drain-restart");
+    online.write(&[(0, "")]);
+    let server = online.start();
+    for table in ["t", "u", "v", "w"] {
+        shell(&server, &[&format!("create '{table}', 'f'"), &format!("put '{table}', 'a', 'f:q', '1'")]);
+        shell(&server, &[&format!("flush '{table}'")]);
+    }
+    assert!(server.terminate().success());
+    online.write(&[(0, ":drain"), (1, "")]);
+    let server = online.start_with(&["basalt.volumes.delay.for.tests=fast=250"]);
+    let ports = [
+        format!("hbase.zookeeper.property.clientPort={}", server.zk_port),
+        format!("hbase.master.port={}", server.master_port),
+        format!("hbase.regionserver.port={}", server.region_port),
+    ];
+    let directory = online.disks[0].display().to_string();
+    let waits = std::process::Command::new(env!("CARGO_BIN_EXE_basalt"))
+        .arg("-D")
+        .arg(&ports[0])
+        .args(["admin", "drain-volume", "--wait", &directory])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
+    let root = format!("hbase.rootdir={}", online.root.display());
+    let begun = std::time::Instant::now();
+    while !crate::common::tools::said(&server, &["-D", &root, "volumes", "status"]).contains(" are left") {
+        assert!(begun.elapsed().as_secs() < 60, "nothing is moved");
+    }
+    assert!(online.files()[0] > 0, "it is not done yet");
+    server.kill();
+    let defines: Vec<&str> = ports.iter().map(String::as_str).collect();
+    let server = online.start_with(&defines);
+    let output = waits.wait_with_output().expect("it ends");
+    let said = text(&output);
+    assert!(!output.status.success() && said.contains(&format!("files are left on {directory}, and ")), "{said}");
+    assert!(said.contains("it was started again meanwhile. Run this command again"), "{said}");
+    let moved = crate::common::tools::said(&server, &["admin", "drain-volume", "--wait", &directory]);
+    assert!(moved.contains(&format!("no file is on {directory} any more")), "{moved}");
+    assert_eq!(online.files()[0], 0);
     assert!(server.terminate().success());
 }
