@@ -6,8 +6,8 @@ use crate::error::{failed, is_in_doubt};
 use crate::location::Location;
 use crate::reader::{HdfsFile, block_hosts};
 use fs::{
-    Appender, BlockHosts, Capabilities, DirEntry, Error, FilePart, FilePath, HedgedReads, Placement, ReadAt, Result, Settled,
-    TEMPORARY_PREFIX, Volume, VolumeHints,
+    Appender, BlockHosts, Capabilities, DirEntry, Error, FilePart, FilePath, HedgedReads, Placement, ReadAt, Result,
+    Settled, TEMPORARY_PREFIX, Volume, VolumeHints,
 };
 use hdfs_native::client::FileStatus;
 use hdfs_native::{Client, ClientBuilder, HdfsError, WriteOptions};

@@ -504,14 +504,12 @@ impl SecondLevel {
             let index = self.index.read();
             let of_it = |key: &BlockKey| index.places.get(key).filter(|place| place.segment.id == oldest.id);
             let held = oldest.keys.iter().filter_map(|key| Some((key, of_it(key)?)));
-            held.map(|(key, place)| {
-                (self.frequencies.of(key), *key, From::Segment(place.at, place.len, place.crc))
-            })
-            .collect()
+            held.map(|(key, place)| (self.frequencies.of(key), *key, From::Segment(place.at, place.len, place.crc)))
+                .collect()
         };
         let held = all.len();
         let held_bytes = all.iter().map(|(_, _, from)| from.len_bytes()).sum();
-        all.extend(blocks.drain(..).map(|(key, raw)| (self.frequencies.of(&key), key, From::File(raw))));
+        all.extend(blocks.drain(..).map(|(key, raw)| (self.frequencies.of(key), key, From::File(raw))));
         // Stable: of equals those come first that are there.
         all.sort_by_key(|(count, ..)| std::cmp::Reverse(*count));
         let place_bytes = self.options.segment_bytes.max(held_bytes);

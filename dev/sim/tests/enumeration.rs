@@ -10,7 +10,11 @@ fn all_of(lists: &[List]) {
     let thorough = std::env::var_os("BASALT_TEST_THOROUGH").is_some();
     for list in lists {
         let every = match list {
-            List::Recovery | List::RecoveryByFiles | List::FirstStart | List::CleanStop if !thorough => 17,
+            List::Recovery | List::RecoveryByFiles | List::FirstStart | List::CleanStop | List::Volumes
+                if !thorough =>
+            {
+                17
+            }
             List::Append | List::Flush | List::FlushOneFamily | List::Roll | List::MobFlush => 1,
             _ if thorough => 1,
             _ => 5,

@@ -180,7 +180,10 @@ mod tests {
     #[test]
     fn a_tier_that_has_the_name_of_a_policy_which_leads_elsewhere_is_refused() {
         for (text, why) in [
-            ("warm:hdd:/x", "the tier warm has the name of HDFS's storage policy WARM, which leaves files on the root directory's disk"),
+            (
+                "warm:hdd:/x",
+                "the tier warm has the name of HDFS's storage policy WARM, which leaves files on the root directory's disk",
+            ),
             ("Hot:ssd:/x", "policy HOT"),
             ("cold:ssd:/x", "first tier of class hdd, and there is none"),
             ("slow:hdd:/x,cold:hdd:/y", "first tier of class hdd, which is slow"),

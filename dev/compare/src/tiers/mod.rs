@@ -300,12 +300,7 @@ fn hbase_settings(arguments: &Arguments, arrangement: &Arrangement, volumes: &Vo
 }
 
 /// Has a server play, and notes what came of it; what it wrote is removed.
-async fn play(
-    comparison: &mut Comparison,
-    contender: Contender,
-    dir: PathBuf,
-    scale: &Scale,
-) -> anyhow::Result<()> {
+async fn play(comparison: &mut Comparison, contender: Contender, dir: PathBuf, scale: &Scale) -> anyhow::Result<()> {
     let (name, about) = (contender.name.clone(), contender.about());
     comparison.servers.push(ServerInfo { name: name.clone(), about });
     let only = WORKLOADS.map(|(workload, _)| workload.to_owned());
