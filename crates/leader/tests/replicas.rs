@@ -3,11 +3,14 @@
 
 use crate::common::{Place, ServerProcess, two_servers, until};
 use basalt_leader::Leader;
+use base::{Clock, SystemClock, TimestampMs};
 use bytes::Bytes;
 use client::{Connection, Put, ScanOptions, Table};
 use master::cluster::RegionState;
 use model::{FamilyDescriptor, Get, Scan, ServerName, TableDescriptor, TableName};
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+use std::sync::Arc;
 
 const REFRESH: &str = "hbase.regionserver.storefile.refresh.period";
 
@@ -191,6 +194,62 @@ async fn they_stay_where_they_are_when_a_backup_takes_over_and_the_balancer_part
     put(&table, "v2").await;
     connection.admin().flush(&described(1).name).await.expect("flushed");
     until("the replicas have found it", async || on_replica(&table, 1).await == thrice("v2")).await;
+}
+
+/// A wall clock that stands still: nothing that waits for a time to have passed since the last time comes to its turn.
+struct Standing(SystemClock);
+
+impl Clock for Standing {
+    fn now_ms(&self) -> TimestampMs {
+        TimestampMs(1_700_000_000_000)
+    }
+
+    fn monotonic_us(&self) -> u64 {
+        self.0.monotonic_us()
+    }
+}
+
+/// The flush that names all files for one replica is not the last for half a minute: others come after it, and are told as soon as they are found.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn they_are_told_as_soon_as_they_are_open_however_short_a_time_ago_another_was() {
+    let mut place = Place::with_clock(Arc::new(Standing(SystemClock::new()))).await;
+    place.config.set("hbase.region.replica.replication.enabled", "true");
+    let (_master, leader, _two) = two_servers(&mut place).await;
+    let (connection, table) = create(&place, 2).await;
+    let told = async |value: &str, replicas: u32| {
+        put(&table, value).await;
+        until("the replicas were told", async || {
+            for id in 1..replicas {
+                match table.get_from_replica(&Get::new("x"), id).await {
+                    Ok(row) if row.value(b"f", b"q") == Some(value.as_bytes()) => {}
+                    _ => return false,
+                }
+            }
+            true
+        })
+        .await;
+        for id in 1..replicas {
+            until("all of them", async || on_replica(&table, id).await == thrice(value)).await;
+        }
+    };
+    told("v1", 2).await;
+    let _third = place.region_server_on(Ipv4Addr::new(127, 0, 0, 2)).await;
+    until("the third is known", async || leader.servers().len() == 3).await;
+    connection.admin().modify_table(&described(3)).await.expect("raised");
+    assert!(are_apart(&leader, 3), "{:?}", places(&leader));
+    told("v2", 3).await;
+    // One that closes and opens again is told at once, too.
+    let admin = connection.admin();
+    let second = || leader.master().cluster().with_replicas_of(&described(1).name).filter(|node| node.info.replica_id == 2);
+    let names: Vec<Bytes> = second().map(|node| node.info.name().clone()).collect();
+    for name in &names {
+        admin.unassign(name).await.expect("closed");
+    }
+    put(&table, "v3").await;
+    for name in &names {
+        admin.assign(name).await.expect("opened");
+    }
+    told("v4", 3).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

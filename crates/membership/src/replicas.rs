@@ -25,7 +25,9 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// Between two tries to have a primary flushed.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// How often hbase:meta is asked where replicas are that are not where they were.
+/// hbase:meta is asked where replicas are that are not where they were, so long after the time before; doubled each time.
+const FIRST_LOOK: Duration = Duration::from_millis(100);
+/// It does not grow beyond it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// A replica that does not take what it is told is left alone for so long, if it does not go elsewhere; doubled each time.
 const FIRST_PATIENCE: Duration = Duration::from_secs(30);
@@ -104,38 +106,38 @@ impl Teller {
         let mut replicas = Replicas::new(&source);
         loop {
             while let Some(entries) = source.take() {
-                self.look(&mut replicas).await;
+                self.look(&mut replicas, &source).await;
                 self.tell(&mut replicas, Arc::new(entries)).await;
-                if replicas.want_all_files() {
-                    source.lose();
-                }
+                replicas.want_files(&source);
             }
             if source.is_gone() {
                 return;
             }
+            self.look(&mut replicas, &source).await;
+            replicas.want_files(&source);
             if replicas.behind.is_empty() {
                 news.notified().await;
-            } else if tokio::time::timeout(LOOK_EVERY, news.notified()).await.is_err() {
-                self.look(&mut replicas).await;
-                if replicas.want_all_files() {
-                    source.lose();
-                }
+            } else {
+                // Its end is the sign to look again.
+                drop(tokio::time::timeout(replicas.until_look(), news.notified()).await);
             }
         }
     }
 
     /// Asks hbase:meta where the replicas are, if some are not where they were known to be, and not too often.
-    async fn look(&self, replicas: &mut Replicas) {
-        if replicas.behind.is_empty() || replicas.looked.is_some_and(|looked| looked.elapsed() < LOOK_EVERY) {
+    async fn look(&self, replicas: &mut Replicas, source: &ReplicaSource) {
+        replicas.note_openings(source.openings());
+        if replicas.behind.is_empty() || !replicas.until_look().is_zero() {
             return;
         }
-        replicas.looked = Some(Instant::now());
+        let pause = replicas.look_again.map_or(FIRST_LOOK, |(_, pause)| (pause * 2).min(LOOK_EVERY));
         match self.locate(&replicas.region, true).await {
             Ok(found) => replicas.at = found,
             Err(error) => {
                 tracing::debug!(region = %replicas.region.name_string(), %error, "its read replicas are not found");
             }
         }
+        replicas.look_again = Some((Instant::now() + pause, pause));
     }
 
     /// Tells all that are where they are known to be, and are not behind.
@@ -227,8 +229,10 @@ struct Replicas {
     at: Vec<RegionLocation>,
     /// Those that have missed something, or are not known to have everything.
     behind: BTreeMap<u32, Behind>,
-    /// When hbase:meta was asked last.
-    looked: Option<Instant>,
+    /// When hbase:meta is asked next, and for how long it was not to be; `None`: at once.
+    look_again: Option<(Instant, Duration)>,
+    /// How many times a replica had opened when that was looked at last.
+    openings: u64,
 }
 
 /// A replica that has missed something.
@@ -248,22 +252,38 @@ impl Replicas {
             region: source.info.clone(),
             at: Vec::new(),
             behind: (1..source.replication).map(behind).collect(),
-            looked: None,
+            look_again: None,
+            openings: 0,
         }
     }
 
-    /// Whether all are to be told again which files there are: one that is behind is somewhere else than where it failed, or has been there for long.
-    fn want_all_files(&mut self) -> bool {
-        let mut wanted = false;
+    /// For how long hbase:meta is not to be asked.
+    fn until_look(&self) -> Duration {
+        self.look_again.map_or(Duration::ZERO, |(at, _)| at.saturating_duration_since(Instant::now()))
+    }
+
+    /// One that opens is another than the one that failed, wherever it is.
+    fn note_openings(&mut self, openings: u64) {
+        if std::mem::replace(&mut self.openings, openings) != openings {
+            self.look_again = None;
+            self.behind.values_mut().for_each(|behind| behind.at = None);
+        }
+    }
+
+    /// Has all told again which files there are, where one that is behind is somewhere else than where it failed, or has been there for long.
+    fn want_files(&mut self, source: &ReplicaSource) {
+        let (mut wanted, mut now) = (false, false);
         for location in &self.at {
             let Some(behind) = self.behind.get_mut(&location.region.replica_id) else { continue };
             let is_elsewhere = behind.at.as_ref() != Some(&location.server);
             if is_elsewhere || behind.since.elapsed() >= behind.pause {
-                wanted = true;
+                (wanted, now) = (true, now | is_elsewhere);
                 let pause = if is_elsewhere { FIRST_PATIENCE } else { (behind.pause * 2).min(LONGEST_PATIENCE) };
                 *behind = Behind { at: Some(location.server.clone()), since: Instant::now(), pause };
             }
         }
-        wanted
+        if wanted {
+            source.want_all_files(now);
+        }
     }
 }

@@ -4,6 +4,7 @@
 //!  1. An entry is given out when the log has it as surely as its writer asked, and so are all before it.
 //!  2. Writers never wait for it. Where there is no room, what waits is forgotten, and a flush of everything is wanted: its files stand for what was
 //!     forgotten. What comes after its beginning is kept again, and given out behind an entry that names all files, as an opening does.
+//!  3. Where one replica has missed something, the others go on being told: the entry that names all files has its place among theirs.
 //!
 //! Follows: `RegionReplicaReplicationEndpoint` in what is sent, `RegionReplicationSink` of HBase 3 in when it is given up.
 
@@ -45,6 +46,23 @@ impl Outgoing {
     }
 }
 
+/// What waits.
+#[derive(Debug)]
+enum Waiting {
+    Entry(Outgoing),
+    /// A flush of everything runs: the entry that names all files comes here when it has ended. `was_lost`: what came before it was forgotten.
+    Files { was_lost: bool },
+}
+
+impl Waiting {
+    fn heap_bytes(&self) -> usize {
+        match self {
+            Waiting::Entry(entry) => entry.heap_bytes(),
+            Waiting::Files { .. } => 0,
+        }
+    }
+}
+
 #[derive(Debug, Default, PartialEq)]
 enum Course {
     /// All that came is here, or was given out.
@@ -52,18 +70,30 @@ enum Course {
     Whole,
     /// Something was forgotten: nothing is kept until a flush of everything begins.
     Lost,
-    /// That flush runs: what comes after it waits for its files.
-    Flushing,
     /// Nobody sends anything.
     Off,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    queue: VecDeque<Outgoing>,
+    queue: VecDeque<Waiting>,
     course: Course,
     /// Nobody is to be told of what comes: who sends looks by himself, or was told.
     is_told: bool,
+}
+
+impl State {
+    /// Where the files of the flush that runs are to be named.
+    fn files(&self) -> Option<usize> {
+        self.queue.iter().position(|next| matches!(next, Waiting::Files { .. }))
+    }
+
+    fn next_entry(&self) -> Option<&Outgoing> {
+        match self.queue.front() {
+            Some(Waiting::Entry(next)) => Some(next),
+            Some(Waiting::Files { .. }) | None => None,
+        }
+    }
 }
 
 /// Tells who sends that there is something.
@@ -84,6 +114,10 @@ pub struct Outbox {
     news: Arc<News>,
     /// Seen by whoever looks which regions are to be flushed.
     wants_flush: AtomicBool,
+    /// However short a time ago the last was.
+    wants_it_now: AtomicBool,
+    /// Replicas that have opened and asked for a flush.
+    openings: AtomicU64,
     memory: Arc<MemoryMeter>,
     /// Of all regions of the server.
     limit_bytes: u64,
@@ -95,7 +129,7 @@ pub struct Outbox {
     pub(crate) has_edits: bool,
 }
 
-/// Between two flushes that replicas bring about. Follows: HBase 3's `hbase.region.read-replica.sink.flush.min-interval`.
+/// Between two flushes that replicas bring about by missing something. Follows: HBase 3's `hbase.region.read-replica.sink.flush.min-interval`.
 const FLUSH_EVERY_MS: i64 = 30_000;
 
 impl std::fmt::Debug for Outbox {
@@ -118,6 +152,8 @@ impl Outbox {
             state: Mutex::default(),
             news: Arc::default(),
             wants_flush: AtomicBool::new(false),
+            wants_it_now: AtomicBool::new(false),
+            openings: AtomicU64::new(0),
             memory: memory.clone(),
             limit_bytes,
             forgotten: AtomicU64::new(0),
@@ -146,7 +182,8 @@ impl Outbox {
 
     /// Whether it is time for that flush.
     pub(crate) fn flush_is_due(&self, now_ms: impl FnOnce() -> i64) -> bool {
-        self.wants_flush() && now_ms().saturating_sub(self.flushed_ms.load(Ordering::Relaxed)) >= FLUSH_EVERY_MS
+        let is_late = || now_ms().saturating_sub(self.flushed_ms.load(Ordering::Relaxed)) >= FLUSH_EVERY_MS;
+        self.wants_flush() && (self.wants_it_now.load(Ordering::Relaxed) || is_late())
     }
 
     /// Entries that no replica was told of, because there was no room or one of them could not be reached.
@@ -158,26 +195,32 @@ impl Outbox {
     pub fn take(&self, most_bytes: usize) -> Vec<Outgoing> {
         let mut state = self.state.lock();
         let (mut taken, mut bytes) = (Vec::new(), 0);
-        while state.course != Course::Flushing
-            && let Some(next) = state.queue.front()
+        while let Some(next) = state.next_entry()
             && next.is_durable()
             && (taken.is_empty() || !next.is_whole)
             && (taken.is_empty() || bytes + next.run.len() <= most_bytes)
         {
             bytes += next.run.len();
-            taken.extend(state.queue.pop_front());
+            if let Some(Waiting::Entry(next)) = state.queue.pop_front() {
+                taken.push(next);
+            }
         }
         let heap: usize = taken.iter().map(Outgoing::heap_bytes).sum();
         self.memory.outbox_grew(-(heap as i64));
         state.is_told = false;
-        if taken.is_empty() && state.course != Course::Flushing {
+        if taken.is_empty() {
             self.tell_when_durable(state);
         }
         taken
     }
 
     fn tell_when_durable(&self, mut state: parking_lot::MutexGuard<'_, State>) {
-        let Some((ticket, level)) = state.queue.front().and_then(|next| next.ticket.clone()) else { return };
+        if let Some(Waiting::Files { .. }) = state.queue.front() {
+            // The flush tells when it ends.
+            state.is_told = true;
+            return;
+        }
+        let Some((ticket, level)) = state.next_entry().and_then(|next| next.ticket.clone()) else { return };
         state.is_told = true;
         // It may be called at once.
         drop(state);
@@ -185,12 +228,25 @@ impl Outbox {
         ticket.on_done_at(level, move |_| news.tell());
     }
 
-    /// Some replica has missed something: with the next flush of everything all of them are told which files there are.
-    pub fn lose(&self) {
-        let mut state = self.state.lock();
-        if state.course != Course::Off {
-            self.lose_in(&mut state);
+    /// Some replica has missed something: with the next flush of everything all of them are told which files there are. `now`: it is one that has
+    /// come, or gone elsewhere, and does not wait until some time has passed since the flush before, as one waits that fails where it is.
+    pub fn want_all_files(&self, now: bool) {
+        if self.state.lock().course != Course::Off {
+            self.wants_flush.store(true, Ordering::Relaxed);
+            self.wants_it_now.fetch_or(now, Ordering::Relaxed);
         }
+    }
+
+    /// A replica has opened, and asks for the flush that comes now: all files are named with it, and who sends hears of it.
+    pub fn replica_opened(&self) {
+        self.want_all_files(false);
+        self.openings.fetch_add(1, Ordering::Relaxed);
+        self.news.tell();
+    }
+
+    /// How many replicas have opened and asked for a flush.
+    pub fn openings(&self) -> u64 {
+        self.openings.load(Ordering::Relaxed)
     }
 
     fn lose_in(&self, state: &mut State) {
@@ -200,8 +256,9 @@ impl Outbox {
     }
 
     fn forget(&self, state: &mut State) {
-        let heap: usize = state.queue.iter().map(Outgoing::heap_bytes).sum();
-        self.forgotten.fetch_add(state.queue.len() as u64, Ordering::Relaxed);
+        let heap: usize = state.queue.iter().map(Waiting::heap_bytes).sum();
+        let entries = state.queue.iter().filter(|next| matches!(next, Waiting::Entry(_))).count();
+        self.forgotten.fetch_add(entries as u64, Ordering::Relaxed);
         self.memory.outbox_grew(-(heap as i64));
         state.queue = VecDeque::new();
     }
@@ -221,7 +278,7 @@ impl Outbox {
                 self.forgotten.fetch_add(1, Ordering::Relaxed);
                 return;
             }
-            Course::Whole | Course::Flushing => {}
+            Course::Whole => {}
         }
         let run = Bytes::copy_from_slice(run);
         let next = Outgoing { seq_id, write_time_ms, run, cells, is_whole: false, ticket: Some(ticket) };
@@ -230,7 +287,7 @@ impl Outbox {
             return self.lose_in(&mut state);
         }
         self.memory.outbox_grew(heap as i64);
-        state.queue.push_back(next);
+        state.queue.push_back(Waiting::Entry(next));
         self.tell(state);
     }
 
@@ -243,45 +300,55 @@ impl Outbox {
 
     /// The region opens, and all that it has is in files: its first entry, which says so, names them.
     pub(crate) fn opens_whole(&self) {
-        if let Some(first) = self.state.lock().queue.front_mut() {
+        if let Some(Waiting::Entry(first)) = self.state.lock().queue.front_mut() {
             first.is_whole = true;
         }
     }
 
     /// A flush takes all that is in memory. Nobody writes meanwhile.
     pub(crate) fn whole_flush_begun(&self) {
+        if !self.wants_flush() {
+            return;
+        }
         let mut state = self.state.lock();
-        if state.course == Course::Lost {
-            state.course = Course::Flushing;
+        if state.course != Course::Off && state.files().is_none() {
+            let was_lost = std::mem::take(&mut state.course) == Course::Lost;
+            state.queue.push_back(Waiting::Files { was_lost });
         }
     }
 
     /// It failed.
     pub(crate) fn whole_flush_failed(&self) {
         let mut state = self.state.lock();
-        if state.course == Course::Flushing {
-            self.lose_in(&mut state);
+        match state.files().and_then(|at| state.queue.remove(at)) {
+            Some(Waiting::Files { was_lost: true }) => self.lose_in(&mut state),
+            // What comes next may be given out.
+            Some(_) => {
+                state.is_told = false;
+                self.tell(state);
+            }
+            None => {}
         }
     }
 
     /// Its files are there: whether who has missed something waits to be told of them.
     pub(crate) fn is_flushing(&self) -> bool {
-        self.state.lock().course == Course::Flushing
+        self.state.lock().files().is_some()
     }
 
     /// `run` names all files of the region, which hold everything up to `seq_id`.
     pub(crate) fn whole_flush_ended(&self, seq_id: SeqId, write_time_ms: i64, (run, cells): (&[u8], usize)) {
         let mut state = self.state.lock();
-        if state.course != Course::Flushing {
-            return;
-        }
+        // Where there was no room meanwhile it is gone.
+        let Some(place) = state.files().and_then(|at| state.queue.get_mut(at)) else { return };
         let run = Bytes::copy_from_slice(run);
         let whole = Outgoing { seq_id, write_time_ms, run, cells, is_whole: true, ticket: None };
         self.memory.outbox_grew(whole.heap_bytes() as i64);
-        state.queue.push_front(whole);
-        state.course = Course::Whole;
+        *place = Waiting::Entry(whole);
         self.flushed_ms.store(write_time_ms, Ordering::Relaxed);
         self.wants_flush.store(false, Ordering::Relaxed);
+        self.wants_it_now.store(false, Ordering::Relaxed);
+        state.is_told = false;
         self.tell(state);
     }
 }

@@ -293,7 +293,11 @@ fn replicated(server: &Server, attributes: &[(&'static str, &'static str)]) -> A
 
 /// Tells the replica what waits; how many entries, and whether one named all files.
 fn tell(server: &Server, primary: &Region, replica: &Region) -> (usize, bool) {
-    server.env.log.sync_once().expect("synced");
+    tell_from(&server.env.log, primary, replica)
+}
+
+fn tell_from(log: &wal::Log, primary: &Region, replica: &Region) -> (usize, bool) {
+    log.sync_once().expect("synced");
     let (mut count, mut whole) = (0, false);
     loop {
         let taken = primary.outbox().expect("it has replicas").take(200);
@@ -383,26 +387,23 @@ fn where_there_is_no_room_a_flush_stands_for_what_was_forgotten() {
     assert_eq!(primary.needs_flush(), None);
 
     // At most every 30 s; and where nothing is in memory the files are named without a flush.
-    outbox().lose();
+    outbox().want_all_files(false);
     assert!(outbox().wants_flush());
     assert_eq!(primary.needs_flush(), None);
     server.clock.advance_ms(30_000);
     assert_eq!(primary.needs_flush(), Some(basalt_region::FlushReason::Replicas));
     flush(&primary);
     tell(&server, &primary, &replica);
-    outbox().lose();
+    outbox().want_all_files(false);
     assert!(!primary.flush(&FlushRequest { all: true, ..FlushRequest::default() }).expect("asked").flushed);
     assert!(tell(&server, &primary, &replica).1 && !outbox().wants_flush());
     assert_eq!(rows(&replica), rows(&primary));
 
     // One that fails stands for nothing.
-    write(&primary, &[put("last", "f", "q", 1, "v")]);
-    outbox().lose();
-    let path_contains = Some("/.tmp/".into());
-    server.env.log.sync_once().expect("synced");
-    server.volume.inject(fs::mem::Fault { op: None, path_contains, nth: 1, kind: fs::FaultKind::Full, forever: true });
-    primary.flush(&FlushRequest { all: true, ..FlushRequest::default() }).expect_err("full");
-    server.volume.clear_faults();
+    for round in 0..30 {
+        write(&primary, &[put(&format!("s{round}"), "f", "q", 1, "a value of some bytes")]);
+    }
+    fail_to_flush(&server, &primary);
     assert!(outbox().wants_flush() && tell(&server, &primary, &replica).0 == 0);
     flush(&primary);
     assert!(tell(&server, &primary, &replica).1);
@@ -410,8 +411,85 @@ fn where_there_is_no_room_a_flush_stands_for_what_was_forgotten() {
 
     outbox().switch_off();
     write(&primary, &[put("nobody", "f", "q", 1, "v")]);
-    outbox().lose();
+    outbox().want_all_files(false);
     assert!(!outbox().wants_flush() && server.env.memory.outbox_bytes() == 0);
+}
+
+fn fail_to_flush(server: &Server, primary: &Region) {
+    let path_contains = Some("/.tmp/".into());
+    server.env.log.sync_once().expect("synced");
+    server.volume.inject(fs::mem::Fault { op: None, path_contains, nth: 1, kind: fs::FaultKind::Full, forever: true });
+    primary.flush(&FlushRequest { all: true, ..FlushRequest::default() }).expect_err("full");
+    server.volume.clear_faults();
+}
+
+/// A second replica that comes a moment after the first does not wait until half a minute has passed since the flush for that one, and the first
+/// is told of everything meanwhile.
+#[test]
+fn one_that_comes_is_told_of_all_files_at_once_and_nobody_waits_for_one_that_fails() {
+    let server = telling(1 << 20);
+    let primary = replicated(&server, &[]);
+    let outbox = || primary.outbox().expect("there");
+    let first = replica_elsewhere(&server, &primary);
+    outbox().want_all_files(true);
+    flush(&primary);
+    assert!(tell(&server, &primary, &first).1);
+    write(&primary, &[put("a", "f", "q", 1, "v")]);
+    outbox().want_all_files(false);
+    assert_eq!(primary.needs_flush(), None, "it has failed, and waits");
+    assert_eq!(tell(&server, &primary, &first), (1, false), "the other hears of the edit");
+    outbox().want_all_files(true);
+    assert_eq!(primary.needs_flush(), Some(basalt_region::FlushReason::Replicas), "it has come: at once");
+    // What was not told before the flush begins comes before its files, and what is written after it behind them; one that fails forgets nothing.
+    write(&primary, &[put("b", "f", "q", 1, "v")]);
+    fail_to_flush(&server, &primary);
+    write(&primary, &[put("c", "g", "q", 1, "v")]);
+    assert!(outbox().wants_flush() && !tell(&server, &primary, &first).1);
+    assert_eq!((rows(&first), outbox().forgotten()), (rows(&primary), 0));
+    flush(&primary);
+    let second = replica_elsewhere(&server, &primary);
+    write(&primary, &[put("d", "f", "q", 1, "v")]);
+    assert!(tell(&server, &primary, &first).1);
+    assert_eq!((rows(&first), primary.needs_flush()), (rows(&primary), None));
+    // A replica's opening asks for a flush, which names all files for the sake of who was not found before.
+    outbox().replica_opened();
+    flush(&primary);
+    write(&primary, &[put("e", "f", "q", 1, "v")]);
+    assert!(tell(&server, &primary, &second).1);
+    assert_eq!((rows(&second), outbox().openings()), (rows(&primary), 1));
+}
+
+/// While a flush of everything runs nothing that comes after its beginning is given out, and its end rings.
+#[test]
+fn what_is_written_while_a_flush_runs_is_told_behind_its_files() {
+    let server = telling(1 << 20);
+    let primary = replicated(&server, &[]);
+    let replica = replica_elsewhere(&server, &primary);
+    tell(&server, &primary, &replica);
+    write(&primary, &[put("a", "f", "q", 1, "v")]);
+    primary.outbox().expect("there").want_all_files(true);
+    let rung = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let bell = rung.clone();
+    let rings = move || _ = bell.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+    primary.outbox().expect("there").on_news(rings);
+    server.env.log.sync_once().expect("synced");
+    let meanwhile = Arc::new(parking_lot::Mutex::new(Some((server.env.clone(), primary.clone(), replica.clone()))));
+    let seen = meanwhile.clone();
+    server.volume.watch(Some(Arc::new(move |_, path| {
+        let first = path.as_str().contains("/.tmp/").then(|| seen.lock().take()).flatten();
+        let Some((env, primary, replica)) = first else { return };
+        write(&primary, &[put("b", "f", "q", 1, "v")]);
+        let (told, whole) = tell_from(&env.log, &primary, &replica);
+        assert!(told >= 1 && !whole);
+        assert_eq!(rows(&replica), ["a/f:q/1/Put=v"]);
+    })));
+    let before = rung.load(std::sync::atomic::Ordering::SeqCst);
+    flush(&primary);
+    server.volume.watch(None);
+    assert!(meanwhile.lock().is_none(), "it was seen");
+    assert!(rung.load(std::sync::atomic::Ordering::SeqCst) > before);
+    assert!(tell(&server, &primary, &replica).1);
+    assert_eq!(rows(&replica), rows(&primary));
 }
 
 #[test]

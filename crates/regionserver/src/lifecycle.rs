@@ -94,6 +94,10 @@ impl RegionServer {
         if region.needs_compaction() || region.splitter().has_references() {
             self.maintenance.consider_compaction(region.name());
         }
+        // Its replicas may have been found before it was, and want its files.
+        if region.outbox().is_some() {
+            self.maintenance.consider_flush(region);
+        }
         region.open_seq_id().0
     }
 

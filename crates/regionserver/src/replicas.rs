@@ -61,6 +61,11 @@ impl ReplicaSource {
         self.region.strong_count() == 0
     }
 
+    /// How many times a replica has opened and asked for a flush.
+    pub fn openings(&self) -> u64 {
+        self.with(|_, outbox| outbox.openings()).unwrap_or_default()
+    }
+
     /// The next entries; `None`: there are none now.
     pub fn take(&self) -> Option<ReplicaEntries> {
         self.with(|region, outbox| {
@@ -78,10 +83,10 @@ impl ReplicaSource {
         .flatten()
     }
 
-    /// Some replica has missed something: the region is flushed, and then all are told which files there are.
-    pub fn lose(&self) {
+    /// Some replica has missed something: the region is flushed, and then all are told which files there are. `now`: see [`Outbox::want_all_files`].
+    pub fn want_all_files(&self, now: bool) {
         self.with(|region, outbox| {
-            outbox.lose();
+            outbox.want_all_files(now);
             if let Some(server) = self.server.upgrade() {
                 server.maintenance.consider_flush(region);
             }

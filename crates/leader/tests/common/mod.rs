@@ -71,7 +71,10 @@ fn anywhere() -> SocketAddr {
 
 impl Place {
     pub async fn new() -> Place {
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+        Place::with_clock(Arc::new(SystemClock::new())).await
+    }
+
+    pub async fn with_clock(clock: Arc<dyn Clock>) -> Place {
         let mut config = Config::default();
         config.set("hbase.master.wait.on.regionservers.interval", "200");
         let options = EndpointOptions::from_config(&config);

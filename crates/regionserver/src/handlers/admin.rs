@@ -148,6 +148,10 @@ fn flush_region(
         let last_ms = last_flush_ms(&region);
         let due = request.if_older_than_ts.is_none_or(|older_than| last_ms < older_than);
         let families = request.family.clone().into_iter().collect();
+        // Nobody else asks for the marker.
+        if let Some(outbox) = region.outbox().filter(|_| request.write_flush_wal_marker()) {
+            outbox.replica_opened();
+        }
         let flushed = due && server.flush_now(&region, families).map_err(|error| server_exception(&server, error))?;
         // A read replica waits for a flush, or for hearing that there is nothing to flush.
         let is_told = request.write_flush_wal_marker() && due && !flushed && region.tell_nothing_to_flush();
