@@ -58,6 +58,7 @@ pub fn run(config: &Config) -> Result<bool> {
         let unknown = unread.unknown.join(", ");
         findings.push(poor("settings", format!("nothing reads {unknown}; check the spelling")));
     }
+    findings.extend(balancer(config));
     for (key, reason) in &unread.unheeded {
         findings.push(poor("settings", format!("{key} has no effect: {reason}")));
     }
@@ -70,6 +71,21 @@ pub fn run(config: &Config) -> Result<bool> {
         println!("{mark}  {:<12} {}", finding.what, finding.said);
     }
     Ok(findings.iter().all(|finding| finding.grade != Grade::Bad))
+}
+
+/// Of a cluster: whether a tool has left its balancer off.
+fn balancer(config: &Config) -> Option<Finding> {
+    if !config.is_set("hbase.zookeeper.quorum") {
+        return None;
+    }
+    let who = tools::balancer_left_off(config)?;
+    Some(poor(
+        "balancer",
+        format!(
+            "a rolling restart has switched it off and not on again ({who}); unless that is still at work: balance_switch true in basalt shell, or \
+             run basalt admin rolling-restart --graceful again, which switches it on when it is through"
+        ),
+    ))
 }
 
 /// Files and connections that may be open at once.

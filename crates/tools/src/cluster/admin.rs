@@ -1,6 +1,7 @@
 //! `basalt admin`: servers are restarted one after the other, or emptied; tables come to other disks, and disks are emptied. Follows: `rolling-restart.sh`, `graceful_stop.sh`, `draining_servers.rb`.
 
 use std::process::ExitCode;
+use std::task::Poll;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
@@ -8,9 +9,9 @@ use base::Config;
 use client::Connection;
 use model::ServerName;
 
-use super::drain_volume;
 use super::move_to_tier::Move;
 use super::region_mover::{Moved, Mover, address, is_at};
+use super::{balancer_note, drain_volume};
 use crate::arguments::{self, Known, flag, valued};
 use crate::jobs::{defines, helped, on_cluster};
 
@@ -26,7 +27,8 @@ Usage: basalt admin rolling-restart [OPTIONS] [HOST[:PORT]]...
 rolling-restart: all region servers, or those that are named. Each is stopped; whatever keeps it running (systemd) is to start it again, or the
 command is to do both. The next one's turn comes when it is there again.
 
-    --graceful         moves the regions of each to the others before, and back when it is there again; the balancer is off meanwhile
+    --graceful         moves the regions of each to the others before, and back when it is there again; the balancer is off meanwhile. Should this be
+                       killed (kill -9), the next run switches it on again when it is through, and basalt doctor says so
     --command COMMAND  runs this by sh in place of stopping a server, with {host} and {port} replaced: ssh {host} systemctl restart basalt
     --maxthreads N     regions that move at the same time; 1
     --noack            does not look whether a region can be read before and after its move
@@ -134,20 +136,54 @@ impl Restart {
             bail!("no region server is at {}:{}", missing.0, missing.1);
         }
         servers.retain(|server| named.is_empty() || named.iter().any(|at| is_at(server, at)));
-        // It would bring regions to a server whose turn is to come, and away from one that is being filled.
-        let balanced = if self.graceful { admin.set_balancer(false, true).await? } else { false };
-        let mut ended = Ok(());
-        for server in &servers {
-            ended = self.one(server).await.with_context(|| format!("{server} is not restarted"));
-            if ended.is_err() {
-                break;
+        let balanced = self.graceful && self.switch_balancer_off().await?;
+        let restarted = async {
+            for server in &servers {
+                self.one(server).await.with_context(|| format!("{server} is not restarted"))?;
             }
-        }
+            Ok(())
+        };
+        let mut ended = tokio::select! {
+            biased;
+            signal = told_to_end() => Err(anyhow::anyhow!("ended by {signal}; what was moved away is not brought back")),
+            ended = restarted => ended,
+        };
         if balanced {
-            let again = admin.set_balancer(true, true).await.context("the balancer is off: balance_switch true");
-            ended = ended.and(again.map(drop));
+            ended = ended.and(self.switch_balancer_on().await);
         }
         ended
+    }
+
+    /// It would bring regions to a server whose turn is to come, and away from one that is being filled. Whether it is to be on again afterwards: it
+    /// was, or had been when an earlier run was killed.
+    async fn switch_balancer_off(&self) -> anyhow::Result<bool> {
+        let (admin, options) = (self.mover.connection.admin(), self.mover.connection.options());
+        let left = balancer_note::left(options).await.unwrap_or_else(|error| {
+            eprintln!("whether an earlier rolling restart has left the balancer off is not known: {error:#}");
+            None
+        });
+        if let Some(who) = &left {
+            println!(
+                "a rolling restart before ({who}) was ended and left the balancer off: it is switched on when this one is through"
+            );
+        }
+        let balanced = left.is_some() || admin.is_balancer_enabled().await?;
+        if balanced && let Err(error) = balancer_note::leave(options).await {
+            eprintln!(
+                "if this is killed, the balancer stays off until somebody switches it on (balance_switch true): {error:#}"
+            );
+        }
+        admin.set_balancer(false, true).await?;
+        Ok(balanced)
+    }
+
+    async fn switch_balancer_on(&self) -> anyhow::Result<()> {
+        let connection = &self.mover.connection;
+        connection.admin().set_balancer(true, true).await.context("the balancer is off: balance_switch true")?;
+        if let Err(error) = balancer_note::take_back(connection.options()).await {
+            eprintln!("the balancer is on, but the next rolling restart takes it for left off: {error:#}");
+        }
+        Ok(())
     }
 
     async fn one(&self, server: &ServerName) -> anyhow::Result<()> {
@@ -172,6 +208,23 @@ impl Restart {
         );
         Ok(())
     }
+}
+
+/// Ends with the name of a signal that is to end this process.
+async fn told_to_end() -> &'static str {
+    use tokio::signal::unix::{SignalKind, signal};
+    let kinds =
+        [(SignalKind::interrupt(), "SIGINT"), (SignalKind::terminate(), "SIGTERM"), (SignalKind::hangup(), "SIGHUP")];
+    let mut signals: Vec<_> = kinds.into_iter().filter_map(|(kind, name)| Some((signal(kind).ok()?, name))).collect();
+    std::future::poll_fn(|context| {
+        for (signal, name) in &mut signals {
+            if signal.poll_recv(context).is_ready() {
+                return Poll::Ready(*name);
+            }
+        }
+        Poll::Pending
+    })
+    .await
 }
 
 async fn run_command(command: &str, server: &ServerName) -> anyhow::Result<()> {

@@ -2,6 +2,7 @@
 //! `top`, `regionmover`, `admin`.
 
 mod admin;
+mod balancer_note;
 mod canary;
 mod classpath;
 mod clean;
@@ -14,6 +15,7 @@ mod top;
 mod zkcli;
 
 pub use admin::run as admin;
+pub use balancer_note::balancer_left_off;
 pub use canary::run as canary;
 pub use classpath::{for_mapreduce, run as classpath};
 pub use clean::run as clean;
@@ -28,7 +30,11 @@ use client::{Options, Registry};
 
 /// A session with the first member of the quorum that answers, and HBase's base node.
 async fn session(config: &base::Config) -> anyhow::Result<(Session, String)> {
-    let Registry::ZooKeeper { quorum, znode_parent } = Options::from_config(config).registry else {
+    session_of(&Options::from_config(config)).await
+}
+
+async fn session_of(options: &Options) -> anyhow::Result<(Session, String)> {
+    let Registry::ZooKeeper { quorum, znode_parent } = options.registry.clone() else {
         anyhow::bail!("the configuration names servers to ask and no ZooKeeper: hbase.zookeeper.quorum is needed");
     };
     let mut why = String::new();
