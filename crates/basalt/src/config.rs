@@ -1,10 +1,13 @@
-//! Settings from `hbase-site.xml` and `-D key=value`, in HBase's way: later sources win, `${name}` stands for another
+//! Settings from `hbase-site.xml` and `-D key=value`, and a few of Hadoop's from `core-site.xml`, in HBase's way: later sources win, `${name}` stands for another
 //! key, an environment variable (`${env.NAME}`) or one of the few Java properties that HBase's files use.
 
 use anyhow::{Context, Result, anyhow, bail};
 use base::Config;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// What is read in `core-site.xml`: in which racks machines stand.
+const OF_CORE_SITE: &str = "net.topology.";
 
 /// Most substitutions in one value, as Hadoop's `Configuration` allows.
 const MAX_SUBSTITUTIONS: usize = 20;
@@ -18,7 +21,26 @@ pub fn load(directory: Option<&Path>, overrides: &[String]) -> Result<Config> {
     let file = directory.join("hbase-site.xml");
     #[allow(clippy::disallowed_methods, reason = "configuration is read before there is a volume")]
     let text = std::fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
-    read(Some((&file, &text)), overrides)
+    read_over(core_site(directory)?, Some((&file, &text)), overrides)
+}
+
+/// What `core-site.xml` says, in the same directory or else in Hadoop's own. Nothing where there is none.
+#[allow(clippy::disallowed_methods, reason = "configuration is read before there is a volume")]
+fn core_site(directory: &Path) -> Result<BTreeMap<String, String>> {
+    let hadoops = std::env::var_os("HADOOP_CONF_DIR").map(PathBuf::from);
+    let mut core = BTreeMap::new();
+    for file in [Some(directory.to_owned()), hadoops].into_iter().flatten().map(|dir| dir.join("core-site.xml")) {
+        match std::fs::read(&file) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            text => {
+                let text = text.with_context(|| format!("cannot read {}", file.display()))?;
+                parse_site(&text, &mut core)
+                    .with_context(|| format!("{} is not a usable core-site.xml", file.display()))?;
+                break;
+            }
+        }
+    }
+    Ok(core)
 }
 
 /// As [`load`], with the file's path and text.
@@ -26,7 +48,14 @@ pub fn load(directory: Option<&Path>, overrides: &[String]) -> Result<Config> {
 /// # Errors
 /// As [`load`].
 pub fn read(site: Option<(&Path, &[u8])>, overrides: &[String]) -> Result<Config> {
-    let mut raw = BTreeMap::new();
+    read_over(BTreeMap::new(), site, overrides)
+}
+
+/// As [`read`], over what `core-site.xml` says: keys that servers of HBase's read there, too, hold if nothing else says more.
+fn read_over(core: BTreeMap<String, String>, site: Option<(&Path, &[u8])>, overrides: &[String]) -> Result<Config> {
+    let of_core = |(key, _): &(&String, &String)| key.starts_with(OF_CORE_SITE);
+    let mut raw: BTreeMap<String, String> =
+        core.iter().filter(of_core).map(|(key, value)| (key.clone(), value.clone())).collect();
     if let Some((file, text)) = site {
         parse_site(text, &mut raw).with_context(|| format!("{} is not a usable hbase-site.xml", file.display()))?;
     }
@@ -38,8 +67,10 @@ pub fn read(site: Option<(&Path, &[u8])>, overrides: &[String]) -> Result<Config
         raw.insert(key.trim().to_owned(), value.to_owned());
     }
     let mut config = Config::default();
+    let mut all = core;
+    all.extend(raw.clone());
     for (key, value) in &raw {
-        let value = substitute(value, &raw).with_context(|| format!("the value of {key}"))?;
+        let value = substitute(value, &all).with_context(|| format!("the value of {key}"))?;
         config.set(key, value);
     }
     Ok(config)
@@ -111,6 +142,21 @@ mod tests {
         {
             assert!(site(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn where_machines_stand_is_read_in_core_site_too() {
+        let core = site(
+            "<configuration><property><name>net.topology.script.file.name</name><value>${etc}/racks.sh</value></property>\
+             <property><name>net.topology.script.number.args</name><value>7</value></property>\
+             <property><name>etc</name><value>/etc</value></property>\
+             <property><name>fs.defaultFS</name><value>hdfs://n</value></property></configuration>",
+        );
+        let text = "<configuration><property><name>net.topology.script.number.args</name><value>9</value></property></configuration>";
+        let config = read_over(core.expect("good"), Some((Path::new("x"), text.as_bytes())), &[]).expect("good");
+        assert_eq!(config.text("net.topology.script.file.name"), Some("/etc/racks.sh"));
+        assert_eq!(config.text("net.topology.script.number.args"), Some("9"), "hbase-site.xml says more");
+        assert!(config.text("fs.defaultFS").is_none() && config.text("etc").is_none(), "not HBase's");
     }
 
     #[test]

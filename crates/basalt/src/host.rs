@@ -93,6 +93,13 @@ impl master::Observer for Mirror {
         });
     }
 
+    fn meta_replica(&self, id: u32, at: Option<(&ServerName, master::cluster::RegionState)>) {
+        report(match at {
+            Some((server, state)) => self.znodes.set_meta_replica(id, server, state),
+            None => self.znodes.remove_meta_replica(id),
+        });
+    }
+
     fn rpc_throttle(&self, on: bool) {
         report(self.znodes.set_rpc_throttle(on));
     }

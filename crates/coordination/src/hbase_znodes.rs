@@ -16,6 +16,8 @@ use std::sync::Arc;
 
 /// First byte of a value that has a prefix.
 const PREFIX_MAGIC: u8 = 0xFF;
+/// Of the region of hbase:meta; those of its read replicas have their number behind it.
+const META_NODE: &str = "meta-region-server";
 /// Random bytes behind the writer's name.
 const SALT_BYTES: usize = 8;
 
@@ -97,6 +99,19 @@ pub fn read_meta_location(value: &Bytes) -> Option<ServerName> {
 pub fn read_meta_server(value: &Bytes) -> Option<ServerName> {
     let node = magic::decode::<pb::MetaRegionServer>(&strip_prefix(value)?)?.ok()?;
     convert::from_proto::server_name(&node.server).ok()
+}
+
+/// The number of the read replica of hbase:meta that a node is of, by the node's name: `meta-region-server-1`. Follows: `ZNodePaths#getMetaReplicaIdFromZNode`.
+pub fn meta_replica_of(node: &str) -> Option<u32> {
+    let id = node.strip_prefix(META_NODE)?.strip_prefix('-')?;
+    id.parse().ok().filter(|number| *number > 0 && id.as_bytes().iter().all(u8::is_ascii_digit))
+}
+
+/// Where a value of the node `meta-region-server-<n>` says that a read replica is, and how it stands; `None` where the value is not HBase's.
+pub fn read_meta_replica(value: &Bytes) -> Option<(ServerName, RegionState)> {
+    let node = magic::decode::<pb::MetaRegionServer>(&strip_prefix(value)?)?.ok()?;
+    let state = node.state.map_or(Some(RegionState::Open), |state| RegionState::try_from(state).ok())?;
+    Some((convert::from_proto::server_name(&node.server).ok()?, state))
 }
 
 /// Whether the node `replication/peers/<id>/peer-state` says that the peer is enabled. What cannot be read counts as enabled.
@@ -190,12 +205,26 @@ impl HBaseZnodes {
 
     /// `meta-region-server`: where the region of hbase:meta is, or is going to be.
     pub fn set_meta_location(&self, server: &ServerName, state: RegionState) -> Result<(), TreeError> {
+        self.put_meta(META_NODE, server, state)
+    }
+
+    /// `meta-region-server-<n>`: where read replica `id` of hbase:meta is, or is going to be. Follows: `RegionStateStore#mirrorMetaLocation`.
+    pub fn set_meta_replica(&self, id: u32, server: &ServerName, state: RegionState) -> Result<(), TreeError> {
+        self.put_meta(&format!("{META_NODE}-{id}"), server, state)
+    }
+
+    /// There is no such read replica of hbase:meta any more.
+    pub fn remove_meta_replica(&self, id: u32) -> Result<(), TreeError> {
+        self.tree.delete(&self.path(&format!("{META_NODE}-{id}")))
+    }
+
+    fn put_meta(&self, name: &str, server: &ServerName, state: RegionState) -> Result<(), TreeError> {
         let node = pb::MetaRegionServer {
             server: to_proto::server_name(server),
             rpc_version: Some(0),
             state: Some(state as i32),
         };
-        self.put(&self.writer, "meta-region-server", &magic::encode(&node), false)
+        self.put(&self.writer, name, &magic::encode(&node), false)
     }
 
     /// `rs/host,port,startcode`: a live region server; `info_port` `None` when it has no pages.

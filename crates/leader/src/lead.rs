@@ -14,7 +14,7 @@ use crate::settings;
 use crate::status::StatusService;
 use crate::volume::LeasedVolume;
 use base::{Clock, Config, Rng};
-use coordination::hbase_znodes::{RegionState, read_meta_server, strip_prefix};
+use coordination::hbase_znodes::{RegionState, meta_replica_of, read_meta_replica, read_meta_server, strip_prefix};
 use coordination::{Coordinator, HBaseZnodes, SessionOver};
 use fs::Volume;
 use master::{Inherited, Master, MasterEnv, Observer, RegionHost, StartError};
@@ -117,6 +117,18 @@ impl Observer for Nodes {
             tracing::warn!("the node meta-region-server cannot be written: {error}");
         }
         self.next.meta_location(server, is_open);
+    }
+
+    fn meta_replica(&self, id: u32, at: Option<(&ServerName, RegionState)>) {
+        let written = match at {
+            Some((server, state)) => self.znodes.set_meta_replica(id, server, state),
+            None => self.znodes.remove_meta_replica(id),
+        };
+        if let Err(error) = written {
+            tracing::warn!(
+                "the znode meta-region-server-{id} was not written, clients do not find that read replica of hbase:meta: {error}"
+            );
+        }
     }
 
     fn draining(&self, server: &ServerName, on: bool) {
@@ -374,5 +386,14 @@ async fn inherited(parts: &LeaderParts, volume: &Arc<dyn Volume>, roll: &Roll) -
         let value = parts.coordinator.value(&format!("{path}/{name}")).await?;
         groups.extend(value.as_ref().and_then(strip_prefix));
     }
-    Ok(Inherited { meta_location: node.as_ref().and_then(read_meta_server), dead, groups })
+    let mut meta_replicas = Vec::new();
+    for name in parts.coordinator.children(&parts.parent).await? {
+        let Some(id) = meta_replica_of(&name) else { continue };
+        let value = parts.coordinator.value(&format!("{}/{name}", parts.parent)).await?;
+        // One that cannot be read is there: it is opened, or its node is removed.
+        let (server, state) =
+            value.as_ref().and_then(read_meta_replica).unwrap_or((parts.name.clone(), RegionState::Closed));
+        meta_replicas.push((id, server, state));
+    }
+    Ok(Inherited { meta_location: node.as_ref().and_then(read_meta_server), meta_replicas, dead, groups })
 }

@@ -532,6 +532,17 @@ impl RegionHost for RemoteHost {
         })
     }
 
+    fn order_peer(&self, id: &str, change: pb::PeerModificationType) -> BoxFuture<'_, Result<(), HostError>> {
+        let data = pb::RefreshPeerParameter {
+            peer_id: id.to_owned(),
+            r#type: change as i32,
+            target_server: to_proto::server_name(&self.name),
+        };
+        Box::pin(async move {
+            self.run_procedure("org.apache.hadoop.hbase.replication.regionserver.RefreshPeerCallable", &data).await
+        })
+    }
+
     fn memory(&self) -> Memory {
         let load = self.load.read();
         let bytes = |mib: Option<u32>| u64::from(mib.unwrap_or_default()) << 20;

@@ -125,6 +125,34 @@ async fn they_are_opened_apart_from_their_primaries_and_find_what_those_have_in_
     assert!(leader.master().run_hbck_chore().await);
 }
 
+/// Two machines stand in one rack and one in another: no region has both of its replicas in the first, as long as the other is there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[expect(clippy::disallowed_methods, reason = "an operator's file, which is on this machine")]
+async fn they_are_opened_in_different_racks() {
+    let file = std::env::temp_dir().join(format!("basalt-replica-racks-{}", std::process::id()));
+    std::fs::write(&file, "127.0.0.1 /a\n127.0.0.2 /a\n127.0.0.3 /b\n").expect("written");
+    let mut place = Place::new().await;
+    place.config.set("hbase.util.ip.to.rack.determiner", "org.apache.hadoop.net.TableMapping");
+    place.config.set("net.topology.table.file.name", file.to_str().expect("text"));
+    place.config.set("hbase.master.wait.on.regionservers.mintostart", "3");
+    let mut master = place.master();
+    let on = |last: u8| place.region_server_on(Ipv4Addr::new(127, 0, 0, last));
+    let (_first, _second, third) = tokio::join!(on(1), on(2), on(3));
+    let leader = master.leads().await;
+    let (connection, _table) = create(&place, 2).await;
+    let are_in_both = || {
+        let places = places(&leader);
+        let in_b = |replicas: &Vec<(u32, ServerName)>| replicas.iter().filter(|(_, at)| *at == third.name).count();
+        places.len() == 3 && places.values().all(|replicas| replicas.len() == 2 && in_b(replicas) == 1)
+    };
+    assert!(are_in_both(), "{:?}", places(&leader));
+    // The third has as many as both others: the balancer leaves them, for to share a rack is worse.
+    connection.admin().balance(false, false).await.expect("asked");
+    until("nothing moves", async || leader.master().unfinished_procedures() == 0).await;
+    assert!(are_in_both(), "{:?}", places(&leader));
+    std::fs::remove_file(&file).expect("removed");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn what_a_killed_server_had_is_opened_apart_again() {
     let mut place = Place::new().await;
@@ -240,8 +268,11 @@ async fn they_are_told_as_soon_as_they_are_open_however_short_a_time_ago_another
     told("v2", 3).await;
     // One that closes and opens again is told at once, too.
     let admin = connection.admin();
-    let second = || leader.master().cluster().with_replicas_of(&described(1).name).filter(|node| node.info.replica_id == 2);
-    let names: Vec<Bytes> = second().map(|node| node.info.name().clone()).collect();
+    let names: Vec<Bytes> = {
+        let cluster = leader.master().cluster();
+        let second = cluster.with_replicas_of(&described(1).name).filter(|node| node.info.replica_id == 2);
+        second.map(|node| node.info.name().clone()).collect()
+    };
     for name in &names {
         admin.unassign(name).await.expect("closed");
     }
@@ -309,4 +340,135 @@ async fn they_are_told_of_what_is_written_before_it_is_in_files() {
     put(&table, "v24").await;
     until("the replicas were told", async || shows("v24").await).await;
     drop(third);
+}
+
+/// Where clients of either kind find hbase:meta and its read replicas, by their numbers: as ZooKeeper's nodes say, and as a server answers.
+async fn meta_places(connections: &[&Connection]) -> Vec<Vec<(u32, ServerName)>> {
+    let mut places = Vec::new();
+    for connection in connections {
+        let found = connection.table(&TableName::meta()).replicas_of(b"", true).await.unwrap_or_default();
+        places.push(found.into_iter().map(|at| (at.region.replica_id, at.server)).collect());
+    }
+    places
+}
+
+/// Whether there are so many of it, itself counted, on different servers, and both kinds of client know.
+async fn is_meta_found(leader: &Leader, connections: &[&Connection], count: usize) -> bool {
+    let meta = TableName::meta();
+    let open: BTreeMap<u32, ServerName> = {
+        let cluster = leader.master().cluster();
+        let open = cluster.with_replicas_of(&meta).filter(|node| node.state == RegionState::Open);
+        open.filter_map(|node| Some((node.info.replica_id, node.location.clone()?))).collect()
+    };
+    let servers: BTreeSet<&ServerName> = open.values().collect();
+    let expected: Vec<(u32, ServerName)> = open.iter().map(|(id, at)| (*id, at.clone())).collect();
+    open.len() == count
+        && servers.len() == count
+        && meta_places(connections).await.iter().all(|found| *found == expected)
+}
+
+fn meta_nodes(place: &Place) -> Vec<String> {
+    let mut names = place.tree.children("/hbase").expect("there");
+    names.retain(|name| name.starts_with("meta-region-server"));
+    names.sort();
+    names
+}
+
+/// Whether replica `id` of hbase:meta tells of the table's regions.
+async fn tells_of(connection: &Connection, id: u32, table: &str) -> bool {
+    let meta = connection.table(&TableName::meta());
+    let scan = Scan {
+        timeline: true,
+        start_row: Bytes::from(format!("{table},")),
+        stop_row: Bytes::from(format!("{table}-")),
+        ..Scan::default()
+    };
+    let mut scanner = meta.scan(scan, ScanOptions { replica_id: id, ..ScanOptions::default() });
+    let mut open = 0;
+    while let Ok(Some(row)) = scanner.next().await {
+        open += usize::from(row.value(b"info", b"state") == Some(b"OPEN"));
+    }
+    open == 3 && scanner.is_stale()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn hbase_meta_has_them_too() {
+    let mut place = Place::new().await;
+    place.config.set("hbase.meta.replica.count", "3");
+    place.config.set("hbase.region.replica.replication.catalog.enabled", "true");
+    place.config.set("hbase.master.wait.on.regionservers.mintostart", "3");
+    let mut master = place.master();
+    let (first, second, third) = tokio::join!(place.region_server(), place.region_server(), place.region_server());
+    let leader = master.leads().await;
+    let (by_nodes, by_rpc) = (place.connect(), place.connect_by_rpc(master.address()));
+    let both = [&by_nodes, &by_rpc];
+    until("they are open, apart and found", async || is_meta_found(&leader, &both, 3).await).await;
+    assert_eq!(meta_nodes(&place), ["meta-region-server", "meta-region-server-1", "meta-region-server-2"]);
+    let (connection, table) = create(&place, 1).await;
+    put(&table, "v1").await;
+    for id in [1, 2] {
+        until("the replicas were told of the table", async || tells_of(&by_nodes, id, "t").await).await;
+        until("by either way", async || tells_of(&by_rpc, id, "t").await).await;
+    }
+    let refused = connection.table(&TableName::meta()).get_from_replica(&Get::new("t,,"), 3).await;
+    assert!(refused.is_err(), "there is no such replica");
+    until("nothing moves", async || leader.master().unfinished_procedures() == 0).await;
+    until("all servers have reported what they have", async || {
+        assert!(leader.master().run_hbck_chore().await);
+        leader.master().hbck_report().is_some_and(|report| report.inconsistent_regions.is_empty())
+    })
+    .await;
+
+    // A server dies that has hbase:meta itself, or a replica: what it had is opened elsewhere, and the others are told.
+    let fourth = place.region_server().await;
+    until("the fourth is known", async || leader.servers().len() == 4).await;
+    let mut servers = vec![first, second, third, fourth];
+    for id in [0, 1] {
+        let at = meta_places(&[&by_nodes]).await[0].iter().find(|(found, _)| *found == id).expect("there").1.clone();
+        let victim = servers.iter().position(|server| server.name == at).expect("one of ours");
+        servers.remove(victim).kill().await;
+        until("it is recovered", async || {
+            leader.master().unfinished_procedures() == 0 && is_meta_found(&leader, &both, 3).await
+        })
+        .await;
+        let name = TableName::parse(&format!("t{id}")).expect("a name");
+        let descriptor = TableDescriptor::new(name.clone(), [FamilyDescriptor::new("f")]);
+        connection.admin().create_table(&descriptor, &["h", "p"].map(Bytes::from)).await.expect("made");
+        for id in [1, 2] {
+            until("the replicas were told of the new table", async || tells_of(&by_nodes, id, name.as_str()).await)
+                .await;
+        }
+        servers.push(place.region_server().await);
+        until("there are four again", async || leader.servers().len() == 4).await;
+    }
+
+    // The next master finds them where they are.
+    let before = meta_places(&both).await;
+    let mut backup = place.master();
+    until("the backup waits", async || {
+        place.tree.children("/hbase/backup-masters").is_ok_and(|names| names.len() == 1)
+    })
+    .await;
+    master.kill(Some(leader)).await;
+    let leader = backup.leads().await;
+    let by_rpc = place.connect_by_rpc(backup.address());
+    let both = [&by_nodes, &by_rpc];
+    assert_eq!(meta_places(&both).await, before, "nothing was opened anew");
+    assert!(is_meta_found(&leader, &both, 3).await);
+
+    // As many as its descriptor says.
+    let admin = connection.admin();
+    let mut described = admin.describe(&TableName::meta()).await.expect("asked").expect("there");
+    assert_eq!(described.region_replication(), 3);
+    described.attributes.insert("REGION_REPLICATION".into(), "2".into());
+    admin.modify_table(&described).await.expect("lowered");
+    until("one is gone", async || is_meta_found(&leader, &both, 2).await).await;
+    assert_eq!(meta_nodes(&place), ["meta-region-server", "meta-region-server-1"]);
+    put(&table, "v2").await;
+    until("the other is told", async || tells_of(&by_nodes, 1, "t").await).await;
+    described.attributes.insert("REGION_REPLICATION".into(), "1".into());
+    admin.modify_table(&described).await.expect("lowered");
+    until("none is left", async || is_meta_found(&leader, &both, 1).await).await;
+    assert_eq!(meta_nodes(&place), ["meta-region-server"]);
+    assert_eq!(table.get(&Get::new("a")).await.expect("read").value(b"f", b"q"), Some(&b"v2"[..]));
 }

@@ -6,6 +6,7 @@ use crate::cluster::{Cluster, RegionNode, RegionState};
 use crate::groups::RegionServerGroups;
 use crate::host::{Observer, RegionHost};
 use crate::lifetime::Lifetime;
+use crate::locality::Localities;
 use crate::procedure::operations::{Operation, Operations};
 use crate::servers::{Servers, Wish};
 use crate::{ErrorKind, HostError, MasterError, Result, meta};
@@ -26,6 +27,11 @@ pub(crate) const OPEN_ATTEMPTS: u32 = 5;
 
 /// The highest id of a read replica is 65535. Follows: `MutableRegionInfo`.
 const MAX_REPLICATION: u32 = 0x1_0000;
+
+/// The region in which everything else is written down.
+fn is_primary_of_meta(info: &RegionInfo) -> bool {
+    info.table.is_meta() && !info.is_replica()
+}
 
 /// The servers that have the other replicas of a region, the region itself among them.
 fn siblings(cluster: &Cluster, info: &RegionInfo) -> Vec<ServerName> {
@@ -51,6 +57,8 @@ pub(crate) struct Assignment {
     /// Told where hbase:meta goes.
     pub observer: Arc<dyn Observer>,
     pub groups: Arc<RegionServerGroups>,
+    /// In which racks machines stand.
+    pub localities: Arc<Localities>,
 }
 
 impl Assignment {
@@ -152,7 +160,9 @@ impl Assignment {
         self.close_all(excess.clone()).await?;
         if !excess.is_empty() {
             let stamp = self.catalog.stamp();
-            self.catalog.write_many(excess.iter().map(|info| meta::delete_replica(info, stamp)).collect()).await?;
+            let (of_meta, others): (Vec<&RegionInfo>, Vec<_>) = excess.iter().partition(|info| info.table.is_meta());
+            self.catalog.write_many(others.iter().map(|info| meta::delete_replica(info, stamp)).collect()).await?;
+            of_meta.iter().for_each(|info| self.observer.meta_replica(info.replica_id, None));
             let mut cluster = self.cluster.write();
             excess.iter().for_each(|info| cluster.remove_region(info));
         }
@@ -162,15 +172,9 @@ impl Assignment {
     /// Refuses a table that asks for more than is served.
     ///
     /// # Errors
-    /// It asks for read replicas where there are none.
+    /// It asks for more read replicas than can be numbered.
     pub fn check_replication(&self, table: &TableDescriptor) -> Result<()> {
         let replication = table.region_replication();
-        if replication > 1 && table.name.is_meta() {
-            return Err(MasterError::do_not_retry(format!(
-                "REGION_REPLICATION {replication} of table {}: read replicas are not served of hbase:meta yet; use 1.",
-                table.name
-            )));
-        }
         if replication > MAX_REPLICATION {
             return Err(MasterError::do_not_retry(format!(
                 "REGION_REPLICATION {replication} of table {}: ids of replicas end at {}.",
@@ -253,8 +257,10 @@ impl Assignment {
     }
 
     async fn reopen_one(self: &Arc<Self>, info: &RegionInfo) -> Result<()> {
-        if !info.table.is_meta()
-            && let Ok(host) = self.host_of(info.encoded_name())
+        // What is to be written to hbase:meta waits for it where it is on another server's process; the one process of master and region server
+        // never closes it.
+        if let Ok(host) = self.host_of(info.encoded_name())
+            && (host.is_remote() || !is_primary_of_meta(info))
         {
             host.close_region(info.encoded_name()).await?;
         }
@@ -348,7 +354,8 @@ impl Assignment {
         // Where it was is no reason to share a server with another of its replicas.
         let last = last.filter(|server| !siblings.contains(server));
         let wish = Wish { among: among.as_ref(), wanted: wanted.or(last.as_ref()), avoid, apart: &siblings };
-        let host = self.servers.choose_by(wish, load)?;
+        let rack = |server: &ServerName| self.localities.rack(&server.host);
+        let host = self.servers.choose_by(wish, load, rack)?;
         cluster.change_region(info.encoded_name(), |node| {
             (node.state, node.since, node.location) = (RegionState::Opening, now, Some(host.server_name()));
         });
@@ -386,7 +393,7 @@ impl Assignment {
         }
         let server = host.server_name();
         if info.table.is_meta() {
-            self.observer.meta_location(&server, false);
+            self.tell_of_meta(info, &server, RegionState::Opening);
             return Ok(());
         }
         let row = meta::put_opening_region(info, &server, self.catalog.stamp());
@@ -444,8 +451,10 @@ impl Assignment {
     /// hbase:meta cannot be written.
     pub async fn record_open(&self, info: &RegionInfo, location: &ServerName, open_seq_id: u64) -> Result<()> {
         if info.table.is_meta() {
-            self.servers.set_meta_location(location.clone());
-            self.observer.meta_location(location, true);
+            if !info.is_replica() {
+                self.servers.set_meta_location(location.clone());
+            }
+            self.tell_of_meta(info, location, RegionState::Open);
         } else {
             let row = meta::put_open_region(info, location, open_seq_id, self.catalog.stamp());
             self.catalog.write(vec![row]).await?;
@@ -457,11 +466,23 @@ impl Assignment {
         Ok(())
     }
 
+    /// hbase:meta and its read replicas have no rows: nodes say where they are.
+    fn tell_of_meta(&self, info: &RegionInfo, server: &ServerName, state: RegionState) {
+        match info.replica_id {
+            0 => self.observer.meta_location(server, state == RegionState::Open),
+            id => self.observer.meta_replica(id, Some((server, state))),
+        }
+    }
+
     /// A region could not be opened.
     ///
     /// # Errors
     /// hbase:meta cannot be written.
     pub async fn record_failed_open(&self, info: &RegionInfo) -> Result<()> {
+        if info.table.is_meta() {
+            self.note_state(info, RegionState::FailedOpen);
+            return Ok(());
+        }
         self.catalog.write(vec![meta::put_region(info, RegionState::FailedOpen, self.catalog.stamp())]).await?;
         self.note_state(info, RegionState::FailedOpen);
         Ok(())
@@ -472,12 +493,17 @@ impl Assignment {
     /// # Errors
     /// hbase:meta cannot be written.
     pub async fn record_closed(&self, info: &RegionInfo) -> Result<()> {
-        if info.table.is_meta() {
+        if is_primary_of_meta(info) {
             // It has no row of itself, and could not be written while it is closed.
             self.note_state(info, RegionState::Closed);
             return Ok(());
         }
-        self.catalog.write(vec![meta::put_region(info, RegionState::Closed, self.catalog.stamp())]).await?;
+        if info.table.is_meta() {
+            let last = self.cluster.read().region(info.encoded_name()).and_then(|node| node.location.clone());
+            last.inspect(|server| self.tell_of_meta(info, server, RegionState::Closed));
+        } else {
+            self.catalog.write(vec![meta::put_region(info, RegionState::Closed, self.catalog.stamp())]).await?;
+        }
         let now = self.clock.now_ms();
         self.cluster.write().change_region(info.encoded_name(), |node| {
             (node.state, node.since, node.location) = (RegionState::Closed, now, None);

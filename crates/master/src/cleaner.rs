@@ -23,7 +23,7 @@ mod names;
 mod proof;
 
 use crate::master::Master;
-use crate::peers::peers_dir;
+use crate::peers::{READ_REPLICAS, peers_dir};
 use crate::procedure::{namespace_locks, table_locks};
 use crate::{MasterError, Result};
 use ages::Ages;
@@ -72,7 +72,7 @@ fn outside_holder(volume: &dyn Volume) -> Result<Option<&'static str>> {
         }
     }
     for dir in [FilePath::new("peers"), peers_dir()] {
-        if !rootdir::list_if_exists(volume, &dir)?.is_empty() {
+        if rootdir::list_if_exists(volume, &dir)?.iter().any(|entry| entry.name != READ_REPLICAS) {
             return Ok(Some("a replication peer"));
         }
     }

@@ -123,7 +123,8 @@ fn compare_servers(master: &Master, report: &mut HbckReport) {
             report.split_parent_regions.insert(name.clone());
         }
         let deployed_on = deployed.remove(node.info.encoded_name()).map(|(_, servers)| servers).unwrap_or_default();
-        let in_meta = if node.info.table.is_meta() { meta_location.clone() } else { node.location.clone() };
+        let is_meta = node.info.table.is_meta() && !node.info.is_replica();
+        let in_meta = if is_meta { meta_location.clone() } else { node.location.clone() };
         let consistent = match &deployed_on[..] {
             [] => is_disabled || is_split,
             [server] => Some(server) == in_meta.as_ref(),

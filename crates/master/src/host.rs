@@ -2,7 +2,7 @@
 //! knows nothing of their insides.
 
 use crate::HostError;
-use crate::cluster::{NamespaceConfiguration, TableState};
+use crate::cluster::{NamespaceConfiguration, RegionState, TableState};
 use base::Task;
 use bytes::Bytes;
 use cell::CellBuffer;
@@ -89,6 +89,10 @@ pub trait RegionHost: Send + Sync + 'static {
     fn order_rpc_throttle(&self, _on: bool) -> BoxFuture<'_, Result<(), HostError>> {
         Box::pin(std::future::ready(Ok(())))
     }
+    /// A replication peer has changed: a server of another process reads its nodes anew. Done when it has.
+    fn order_peer(&self, _id: &str, _change: pb::PeerModificationType) -> BoxFuture<'_, Result<(), HostError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
     /// What each open region holds and does.
     fn region_loads(&self) -> Vec<RegionLoad>;
     /// Whether it is another process, which lives on when this one ends: before it is asked to open a region hbase:meta says so, for the next
@@ -151,6 +155,8 @@ impl LogSplitter for RecoveredAtStart {
 pub struct Inherited {
     /// Where hbase:meta was last, or was on its way to.
     pub meta_location: Option<ServerName>,
+    /// Read replicas of hbase:meta that were somewhere or on their way, by their numbers.
+    pub meta_replicas: Vec<(u32, ServerName, RegionState)>,
     /// Servers that live no more and have left logs.
     pub dead: Vec<ServerName>,
     /// What the nodes of groups of region servers hold: HBase's `RSGroupInfo` each.
@@ -175,6 +181,8 @@ pub trait Observer: Send + Sync + 'static {
     fn namespace(&self, _name: &str, _configuration: Option<&NamespaceConfiguration>) {}
     /// hbase:meta is on that server now, or on its way there.
     fn meta_location(&self, _server: &ServerName, _is_open: bool) {}
+    /// Read replica `id` of hbase:meta is on that server now, in that state; `None` when there is no such replica any more.
+    fn meta_replica(&self, _id: u32, _at: Option<(&ServerName, RegionState)>) {}
     /// A server gets no regions from now on, or gets some again.
     fn draining(&self, _server: &ServerName, _on: bool) {}
     /// Quotas of requests count from now on, or do not.

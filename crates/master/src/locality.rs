@@ -61,6 +61,8 @@ pub(crate) struct Localities {
     mapping: Arc<dyn RackMapping>,
     /// Held by a look.
     looking: tokio::sync::Mutex<()>,
+    /// Held by who asks for racks.
+    asking: tokio::sync::Mutex<()>,
 }
 
 /// Memory: some 30 bytes a region and machine.
@@ -153,7 +155,13 @@ impl Blocks {
 
 impl Localities {
     pub(crate) fn new(mapping: Arc<dyn RackMapping>) -> Localities {
-        Localities { blocks: Mutex::default(), racks: Mutex::default(), mapping, looking: tokio::sync::Mutex::new(()) }
+        Localities {
+            blocks: Mutex::default(),
+            racks: Mutex::default(),
+            mapping,
+            looking: tokio::sync::Mutex::default(),
+            asking: tokio::sync::Mutex::default(),
+        }
     }
 
     /// The rack of a machine, as far as is known.
@@ -167,7 +175,8 @@ impl Localities {
     }
 
     /// Asks for the racks of machines that are new.
-    async fn find_racks(&self, servers: &[ServerName]) {
+    pub(crate) async fn find_racks(&self, servers: &[ServerName]) {
+        let _one_at_a_time = self.asking.lock().await;
         let new: BTreeSet<String> = {
             let racks = self.racks.lock();
             let hosts = servers.iter().map(|server| server.host.to_string());

@@ -84,7 +84,7 @@ pub struct Master {
     pub(crate) group_mapping: Arc<dyn GroupMapping>,
     pub(crate) normalizer: Arc<Normalizer>,
     pub(crate) balancer: Balancer,
-    pub(crate) localities: Localities,
+    pub(crate) localities: Arc<Localities>,
     /// Whether there is to be a table hbase:slowlog.
     pub(crate) keeps_slow_log: bool,
     /// Held by a run of the catalog janitor.

@@ -3,7 +3,7 @@
 //! behind that. Coordination nodes are a copy.
 //!
 //! Always true: a peer that is in memory is on the disk. While there is one, the cleaners delete nothing: nobody ships
-//! yet, and whoever does will need the logs. Follows: `ReplicationPeerManager`, `ZKReplicationPeerStorage`.
+//! yet, and whoever does will need the logs. [`READ_REPLICAS`] alone holds nothing up: what its logs would tell is in files by then. Follows: `ReplicationPeerManager`, `ZKReplicationPeerStorage`.
 
 use crate::files::Files;
 use crate::host::{Observer, PeerNodes};
@@ -18,6 +18,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 const CHECKSUM_BYTES: usize = 4;
+
+/// The peer by which region servers of HBase's tell read replicas what is written; ours tell them without. Follows:
+/// `ServerRegionReplicaUtil#setupRegionReplicaReplication`.
+pub(crate) const READ_REPLICAS: &str = "region_replica_replication";
+const READ_REPLICAS_ENDPOINT: &str =
+    "org.apache.hadoop.hbase.replication.regionserver.RegionReplicaReplicationEndpoint";
 
 /// Where peers are kept.
 pub(crate) fn peers_dir() -> FilePath {
@@ -77,6 +83,16 @@ fn decode(bytes: &Bytes) -> std::result::Result<(String, Peer), String> {
     let message = message.ok_or("it does not begin with PBUF")?.map_err(|error| error.to_string())?;
     let enabled = message.state.state == State::Enabled as i32;
     Ok((message.id, Peer { config: message.config, enabled }))
+}
+
+/// What [`READ_REPLICAS`] is, in the ensemble `quorum` below `parent`.
+pub(crate) fn of_read_replicas(quorum: &str, port: &str, parent: &str) -> Peer {
+    let config = pb::ReplicationPeer {
+        clusterkey: Some(format!("{quorum}:{port}:{parent}")),
+        replication_endpoint_impl: Some(READ_REPLICAS_ENDPOINT.to_owned()),
+        ..Default::default()
+    };
+    Peer { config, enabled: true }
 }
 
 /// The peers.
@@ -141,7 +157,7 @@ impl Peers {
             Ok(volume.publish(&path, &bytes)?)
         };
         self.files.run(write).await?;
-        if peer.enabled {
+        if peer.enabled && id != READ_REPLICAS {
             tracing::warn!(
                 id,
                 "nothing ships to replication peers yet: no log and no archived file is deleted meanwhile"

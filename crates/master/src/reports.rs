@@ -18,6 +18,9 @@ impl Master {
         if is_new {
             // Perhaps regions wait for a server of their group.
             chores::wake_failed_opens(self);
+            // Read replicas are to be opened by racks before the balancer asks for them.
+            let master = Arc::clone(self);
+            tokio::spawn(async move { master.localities.find_racks(&master.servers.names()).await });
         }
         is_new
     }

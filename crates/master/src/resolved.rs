@@ -2,6 +2,7 @@
 
 use crate::check::Limits;
 use crate::normalizer::NormalizerSettings;
+use crate::peers::{self, Peer};
 use crate::settings;
 use balancer::BalancerSettings;
 use base::{Config, Setting};
@@ -59,6 +60,10 @@ pub(crate) struct MasterSettings {
     pub max_transition_part: f64,
     /// Pause between two looks at loads.
     pub balancer_status_period: Duration,
+    /// The peer by which region servers of HBase's tell read replicas, where they do.
+    pub read_replica_peer: Option<Peer>,
+    /// REGION_REPLICATION that a master that starts gives hbase:meta, if it is set.
+    pub meta_replica_count: Option<u32>,
     /// How regions are evened out.
     pub normalizer: NormalizerSettings,
     /// What is held of quotas of space, and when.
@@ -109,6 +114,18 @@ pub(crate) struct CleanerTtls {
     pub master_store_files_us: u64,
 }
 
+/// Of all servers, and read by each of them.
+fn read_replica_peer(config: &Config) -> Option<Peer> {
+    let text = |key: &str, default: &str| config.text(key).unwrap_or(default).trim().to_owned();
+    (text("hbase.region.replica.replication.enabled", "false") == "true").then(|| {
+        peers::of_read_replicas(
+            &text("hbase.zookeeper.quorum", "127.0.0.1"),
+            &text("hbase.zookeeper.property.clientPort", "2181"),
+            &text("zookeeper.znode.parent", "/hbase"),
+        )
+    })
+}
+
 impl MasterSettings {
     pub fn from_config(config: &Config) -> MasterSettings {
         let interval = |setting: &Setting<u64>| Duration::from_millis(config.get(setting));
@@ -141,6 +158,10 @@ impl MasterSettings {
             snapshot_cleaner_interval: interval(&settings::SNAPSHOT_CLEANER_INTERVAL_MS),
             retry_failed_open: interval(&settings::RETRY_FAILED_OPEN_MS),
             quota_refresh: interval(&quota::settings::REFRESH_PERIOD_MS),
+            read_replica_peer: read_replica_peer(config),
+            meta_replica_count: config
+                .is_set(settings::META_REPLICA_COUNT.key)
+                .then(|| config.get(&settings::META_REPLICA_COUNT)),
             balancer_period: interval(&settings::BALANCER_PERIOD_MS),
             balance_by_table: config.get(&settings::BALANCE_BY_TABLE),
             keep_rejections: config.get(&settings::BALANCER_REJECTION_BUFFER),

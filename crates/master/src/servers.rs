@@ -27,7 +27,7 @@ pub(crate) struct Wish<'a> {
     pub wanted: Option<&'a ServerName>,
     /// On this one only if there is no other: it could not be opened there just now.
     pub avoid: Option<&'a ServerName>,
-    /// These have other replicas of it: on none of them, and on none of their machines, if there is another. Follows:
+    /// These have other replicas of it: on none of them, on none of their machines and in none of their racks, if there is another. Follows:
     /// `BalancerClusterState#wouldLowerAvailability`.
     pub apart: &'a [ServerName],
 }
@@ -179,10 +179,10 @@ impl Servers {
         avoid: Option<&ServerName>,
         load: impl Fn(&ServerName) -> usize,
     ) -> Result<Arc<dyn RegionHost>, HostError> {
-        self.choose_by(Wish { among, wanted, avoid, apart: &[] }, load)
+        self.choose_by(Wish { among, wanted, avoid, apart: &[] }, load, |_| Arc::from(""))
     }
 
-    /// The same for a region that has read replicas, or is one.
+    /// The same for a region that has read replicas, or is one; `rack` is in which a server's machine stands.
     ///
     /// # Errors
     /// None of them is online.
@@ -190,7 +190,10 @@ impl Servers {
         &self,
         Wish { among, wanted, avoid, apart }: Wish<'_>,
         load: impl Fn(&ServerName) -> usize,
+        rack: impl Fn(&ServerName) -> Arc<str>,
     ) -> Result<Arc<dyn RegionHost>, HostError> {
+        let racks: BTreeSet<Arc<str>> = apart.iter().map(&rack).collect();
+        let shares_rack = |name: &ServerName| !racks.is_empty() && racks.contains(&rack(name));
         let shares_server = |name: &ServerName| apart.contains(name);
         let shares_machine = |name: &ServerName| apart.iter().any(|other| other.host == name.host);
         let may = |name: &ServerName| among.is_none_or(|among| among.contains(name));
@@ -204,7 +207,7 @@ impl Servers {
             let candidates = online.iter().filter(|(name, _)| may(name));
             let by_load = candidates.min_by_key(|(name, _)| {
                 let is_bad = (Some(*name) == avoid, draining.contains(*name));
-                (is_bad, shares_server(name), shares_machine(name), load(name))
+                (is_bad, shares_server(name), shares_machine(name), shares_rack(name), load(name))
             });
             by_load.map(|(_, host)| host)
         };

@@ -419,6 +419,16 @@ pub const SANITY_CHECKS: Setting<bool> = Setting {
           hbase.table.sanity.checks goes before it.",
 };
 
+/// Read replicas of hbase:meta.
+pub const META_REPLICA_COUNT: Setting<u32> = Setting {
+    key: "hbase.meta.replica.count",
+    default: 1,
+    min: 1,
+    max: 65_536,
+    unit: "count",
+    doc: "Where it is set, a master that starts gives hbase:meta that REGION_REPLICATION: itself and so many read replicas less one. HBase 2.4 and           later rather have hbase:meta altered (alter 'hbase:meta', REGION_REPLICATION => 3), which lasts.",
+};
+
 /// Whether the master is started for repairs.
 pub const MAINTENANCE_MODE: Setting<bool> = Setting {
     key: "hbase.master.maintenance_mode",
@@ -490,6 +500,7 @@ pub const FLUSH_SIZE_LIMIT: Setting<i64> = Setting {
 /// Every row.
 pub const ALL: &[&dyn SettingRow] = &[
     &OPEN_THREADS,
+    &META_REPLICA_COUNT,
     &MAINTENANCE_MODE,
     &MASTER_COPROCESSORS,
     &GROUP_FALLBACK,

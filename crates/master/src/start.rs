@@ -43,6 +43,7 @@ use rootdir::descriptor::{self, DescriptorError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 use tokio::sync::Semaphore;
 
 /// Why a master could not start. One sentence each.
@@ -167,6 +168,7 @@ fn assemble(
     let open_slots_count = env.config.get(&settings::OPEN_THREADS) as usize;
     let operations = Arc::<Operations>::default();
     let groups = Arc::new(RegionServerGroups::new(&env.config, &inherited.groups));
+    let localities = Arc::new(Localities::new(env.racks));
     let assignment = Arc::new(Assignment {
         cluster: Arc::clone(&cluster),
         servers: Arc::clone(&servers),
@@ -177,6 +179,7 @@ fn assemble(
         operations: Arc::clone(&operations),
         observer: Arc::clone(&env.observer),
         groups: Arc::clone(&groups),
+        localities: Arc::clone(&localities),
     });
     let namespaces = Namespaces {
         cluster: Arc::clone(&cluster),
@@ -222,7 +225,7 @@ fn assemble(
         group_mapping: env.group_mapping,
         normalizer: Arc::default(),
         balancer: Balancer::new(&env.config, &*env.clock),
-        localities: Localities::new(env.racks),
+        localities,
         keeps_slow_log: env.config.get(&rpc::settings::SLOW_LOG_TABLE),
         janitor: tokio::sync::Mutex::new(()),
         catalog_report: parking_lot::Mutex::default(),
@@ -244,6 +247,9 @@ fn assemble(
     };
     (Arc::new(master), descriptors, unfinished)
 }
+
+/// A master that starts waits so long for a topology script.
+const RACKS_AT_MOST: Duration = Duration::from_secs(10);
 
 async fn bring_up(
     master: &Arc<Master>,
@@ -273,6 +279,12 @@ async fn bring_up(
         unfinished.into_iter().partition(|unfinished| unfinished.record.procedure.needs_open_regions());
     master.procedures.resume(master, first.into_iter().map(|unfinished| (None, unfinished)).collect()).await;
     while !takeover::is_done(master, groups::bring_up(master).await).await.map_err(catalog_error("hbase:rsgroup"))? {}
+    let servers = master.servers.names();
+    if tokio::time::timeout(RACKS_AT_MOST, master.localities.find_racks(&servers)).await.is_err() {
+        tracing::info!(
+            "regions are opened before the racks of all hosts are known: read replicas may share one until the balancer runs"
+        );
+    }
     while !takeover::is_done(master, assign_all(master).await).await.map_err(catalog_error("the tables"))? {}
     quotas::bring_up(master).await.map_err(catalog_error("hbase:quota"))?;
     slow_log::bring_up(master).await.map_err(catalog_error("hbase:slowlog"))?;
@@ -284,6 +296,9 @@ async fn bring_up(
     tell_observer(master);
     // Servers may have come since.
     chores::wake_failed_opens(master);
+    if let Err(error) = settle_meta_replicas(master).await {
+        tracing::error!(%error, "hbase:meta does not get the read replicas that hbase.meta.replica.count asks for; alter it instead");
+    }
     let background = Arc::clone(master);
     tokio::spawn(async move { background.procedures.resume(&background, later).await });
     Ok(())
@@ -308,6 +323,7 @@ pub(crate) async fn read_meta(
     (host, open_seq_id): (&dyn RegionHost, u64),
     descriptors: Vec<TableDescriptor>,
     unfinished: &[Unfinished],
+    inherited: &Inherited,
 ) -> Result<BTreeSet<String>> {
     let now = master.clock.now_ms();
     let meta_table = TableName::meta();
@@ -329,6 +345,12 @@ pub(crate) async fn read_meta(
         node.open_seq_id = Some(open_seq_id);
         node.location = Some(host.server_name());
         cluster.put_region(node);
+        for (id, server, state) in inherited.meta_replicas.iter().filter(|_| host.is_remote()) {
+            let mut node = RegionNode::new(RegionInfo::meta().replica(*id), *state, now);
+            let is_somewhere = matches!(state, RegionState::Open | RegionState::Opening | RegionState::Closing);
+            node.location = is_somewhere.then(|| server.clone());
+            cluster.put_region(node);
+        }
         let states: std::collections::HashMap<_, _> = content.tables.into_iter().collect();
         for table in descriptors.into_iter().filter(|table| table.name != meta_table) {
             let state = states.get(&table.name).copied();
@@ -435,6 +457,29 @@ async fn assign_all(master: &Arc<Master>) -> Result<()> {
         ddl::disable::disable(master, &table).await?;
     }
     Ok(())
+}
+
+/// Has hbase:meta altered where the setting asks for another number of read replicas; does not wait for it. Follows:
+/// `HMaster#finishActiveMasterInitialization`.
+async fn settle_meta_replicas(master: &Arc<Master>) -> Result<()> {
+    let Some(wanted) = master.settings().meta_replica_count else { return Ok(()) };
+    let meta = TableName::meta();
+    let (table, _) = master.tables.existing(&meta)?;
+    if table.region_replication() == wanted {
+        return Ok(());
+    }
+    tracing::info!(
+        from = table.region_replication(),
+        to = wanted,
+        "altering REGION_REPLICATION of hbase:meta, as hbase.meta.replica.count is set"
+    );
+    let caller = Caller { user: master.server_name.to_string(), nonce: None };
+    let change = |old: &TableDescriptor| {
+        let mut new = old.clone();
+        new.attributes.insert("REGION_REPLICATION".into(), wanted.to_string().into());
+        Ok(new)
+    };
+    ddl::modify::submit(master, &meta, true, &caller, change).await.map(drop)
 }
 
 fn tell_observer(master: &Master) {

@@ -79,7 +79,7 @@ pub(crate) async fn load_meta(
         let host = master.servers.choose(None, None, |_| 0)?;
         let open_seq_id = host.open_region(RegionInfo::meta(), table).await?;
         master.servers.set_meta_location(host.server_name());
-        let servers = read_meta(master, (&*host, open_seq_id), descriptors, unfinished).await?;
+        let servers = read_meta(master, (&*host, open_seq_id), descriptors, unfinished, inherited).await?;
         master.meta_loaded.set();
         return Ok(servers);
     }
@@ -87,7 +87,7 @@ pub(crate) async fn load_meta(
     loop {
         let attempt = async {
             let (host, open_seq_id) = place.open(master, &table).await?;
-            let servers = read_meta(master, (&*host, open_seq_id), descriptors.clone(), unfinished).await?;
+            let servers = read_meta(master, (&*host, open_seq_id), descriptors.clone(), unfinished, inherited).await?;
             ask_who_has_what(master).await?;
             Ok(servers)
         };
@@ -170,7 +170,7 @@ async fn ask_who_has_what(master: &Arc<Master>) -> Result<()> {
     }
     let found: Vec<(RegionInfo, Found, u64)> = {
         let cluster = master.cluster.read();
-        let shown = cluster.with_replicas().filter(|node| !node.info.table.is_meta());
+        let shown = cluster.with_replicas().filter(|node| !node.info.table.is_meta() || node.info.is_replica());
         let shown = shown.filter_map(|node| Some((node, node.location.clone()?)));
         let look = |(node, server): (&crate::cluster::RegionNode, ServerName)| {
             let found = match has.get(&server) {

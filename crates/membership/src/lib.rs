@@ -29,6 +29,6 @@ pub use link::{LinkError, MasterLink};
 pub use nodes::{ClusterNodes, Registry};
 pub use quotas::QuotaReader;
 pub use registry::RegistryService;
-pub use replicas::ReplicaShipper;
+pub use replicas::{Asked, ReplicaRoutes, ReplicaShipper};
 pub use report::{Expelled, keep_reporting};
 pub use reporter::Reporter;

@@ -2,12 +2,15 @@
 
 use bytes::Bytes;
 use coordination::hbase_znodes::{
-    is_peer_enabled, read_cluster_id, read_master, read_meta_location, read_region_server_version, read_rpc_throttle,
+    is_peer_enabled, meta_replica_of, read_cluster_id, read_master, read_meta_location, read_region_server_version,
+    read_rpc_throttle,
 };
 use coordination::{Coordinator, SessionOver};
 use model::ServerName;
 use parking_lot::RwLock;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::task::Poll;
 
 /// The nodes below `zookeeper.znode.parent`.
 #[derive(Clone)]
@@ -142,7 +145,49 @@ impl ClusterNodes {
             biased;
             over = masters => over,
             over = meta => over,
+            over = self.follow_meta_replicas(registry) => over,
         }
+    }
+
+    /// Follows: `MetaRegionLocationCache#loadMetaLocationsFromZk`.
+    async fn follow_meta_replicas(&self, registry: &Registry) -> SessionOver {
+        let mut names = match self.coordinator.children(&self.parent).await {
+            Ok(names) => names,
+            Err(over) => return over,
+        };
+        loop {
+            let ids: BTreeSet<u32> = names.iter().filter_map(|name| meta_replica_of(name)).collect();
+            registry.meta_replicas.write().retain(|id, _| ids.contains(id));
+            let mut replicas: Vec<_> = ids.iter().map(|id| Box::pin(self.follow_meta_replica(*id, registry))).collect();
+            let any_over = std::future::poll_fn(|context| {
+                let over = replicas.iter_mut().find_map(|replica| match replica.as_mut().poll(context) {
+                    Poll::Ready(over) => Some(over),
+                    Poll::Pending => None,
+                });
+                over.map_or(Poll::Pending, Poll::Ready)
+            });
+            let changed = tokio::select! {
+                biased;
+                changed = self.coordinator.children_other_than(&self.parent, names.clone()) => changed,
+                over = any_over => Err(over),
+            };
+            names = match changed {
+                Ok(names) => names,
+                Err(over) => return over,
+            };
+        }
+    }
+
+    async fn follow_meta_replica(&self, id: u32, registry: &Registry) -> SessionOver {
+        let name = format!("meta-region-server-{id}");
+        self.follow(&name, |value| {
+            let mut replicas = registry.meta_replicas.write();
+            match value.and_then(read_meta_location) {
+                Some(server) => drop(replicas.insert(id, server)),
+                None => drop(replicas.remove(&id)),
+            }
+        })
+        .await
     }
 
     async fn follow(&self, name: &str, tell: impl Fn(Option<&Bytes>)) -> SessionOver {
@@ -166,6 +211,7 @@ impl ClusterNodes {
 pub struct Registry {
     master: RwLock<Option<ServerName>>,
     meta: RwLock<Option<ServerName>>,
+    meta_replicas: RwLock<BTreeMap<u32, ServerName>>,
 }
 
 impl Registry {
@@ -177,5 +223,10 @@ impl Registry {
     /// The server that has hbase:meta open.
     pub fn meta(&self) -> Option<ServerName> {
         self.meta.read().clone()
+    }
+
+    /// The servers that have read replicas of hbase:meta open, by the replicas' numbers.
+    pub fn meta_replicas(&self) -> Vec<(u32, ServerName)> {
+        self.meta_replicas.read().iter().map(|(id, server)| (*id, server.clone())).collect()
     }
 }

@@ -74,12 +74,16 @@ fn meta_locations(
     _: &Call,
     _: pb::GetMetaRegionLocationsRequest,
 ) -> Answer<pb::GetMetaRegionLocationsResponse> {
-    let location = |server: &ServerName| pb::RegionLocation {
-        region_info: to_proto::region_info(&RegionInfo::meta()),
+    let location = |id: u32, server: &ServerName| pb::RegionLocation {
+        region_info: to_proto::region_info(&RegionInfo::meta().replica(id)),
         server_name: Some(to_proto::server_name(server)),
         seq_num: 0,
     };
-    Ok(pb::GetMetaRegionLocationsResponse { meta_locations: of.registry.meta().iter().map(location).collect() }.into())
+    let primary = of.registry.meta();
+    let replicas = of.registry.meta_replicas();
+    let primary = primary.iter().map(|server| location(0, server));
+    let meta_locations = primary.chain(replicas.iter().map(|(id, server)| location(*id, server))).collect();
+    Ok(pb::GetMetaRegionLocationsResponse { meta_locations }.into())
 }
 
 async fn live_servers(nodes: ClusterNodes) -> Result<Vec<pb::ServerName>, Exception> {

@@ -8,10 +8,13 @@
 //!  3. Nothing of this holds a writer up: what waits is bounded by the region's outbox.
 
 use base::Config;
+use bytes::Bytes;
 use client::{Connection, RegionLocation};
 use model::{RegionInfo, ServerName};
+use proto::pb;
 use regionserver::{RegionServer, ReplicaEntries, ReplicaSender, ReplicaSource, WaitingReplica};
 use std::collections::BTreeMap;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, mpsc};
@@ -54,6 +57,68 @@ impl ReplicaSender for Door {
     }
 }
 
+/// An answer from elsewhere, or why there is none.
+pub type Asked<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'a>>;
+
+/// The way from regions to their read replicas on other servers, and back. Each call is made once.
+pub trait ReplicaRoutes: Send + Sync + 'static {
+    /// Where the read replicas of a region are, as hbase:meta has it now.
+    fn replicas<'a>(&'a self, region: &'a RegionInfo) -> Asked<'a, Vec<(RegionInfo, ServerName)>>;
+    /// Has a replica take entries of its primary's log, whose cells are as a cell block has them.
+    fn replay<'a>(
+        &'a self,
+        at: &'a (RegionInfo, ServerName),
+        entries: &'a [pb::WalEntry],
+        cells: &'a Bytes,
+    ) -> Asked<'a, ()>;
+    /// Has a region flushed, or told in its log that there is nothing to flush; whether the log has the one or the other. `None`: its table is not
+    /// there, or disabled.
+    fn flush<'a>(&'a self, primary: &'a RegionInfo) -> Asked<'a, Option<bool>>;
+    /// Does what waits for a disk.
+    fn run(&self, work: Box<dyn FnOnce() + Send>) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(async move { drop(tokio::task::spawn_blocking(work).await) })
+    }
+}
+
+/// Over a client's connection.
+struct OverConnection(Connection);
+
+impl ReplicaRoutes for OverConnection {
+    fn replicas<'a>(&'a self, region: &'a RegionInfo) -> Asked<'a, Vec<(RegionInfo, ServerName)>> {
+        Box::pin(async move {
+            let table = self.0.table(&region.table);
+            let found = table.replicas_of(&region.start_key, true).await.map_err(|error| error.to_string())?;
+            Ok(found.into_iter().map(|at| (at.region, at.server)).collect())
+        })
+    }
+
+    fn replay<'a>(
+        &'a self,
+        (region, server): &'a (RegionInfo, ServerName),
+        entries: &'a [pb::WalEntry],
+        cells: &'a Bytes,
+    ) -> Asked<'a, ()> {
+        Box::pin(async move {
+            let at = RegionLocation { region: region.clone(), server: server.clone() };
+            self.0.admin().replay(&at, entries, cells).await.map_err(|error| error.to_string())
+        })
+    }
+
+    fn flush<'a>(&'a self, primary: &'a RegionInfo) -> Asked<'a, Option<bool>> {
+        Box::pin(async move {
+            let asked = async {
+                let server = self.0.table(&primary.table).region_of(&primary.start_key, true).await?.server;
+                self.0.admin().flush_for_replicas(&RegionLocation { region: primary.clone(), server }).await
+            };
+            match asked.await {
+                Ok(flushed) => Ok(Some(flushed)),
+                Err(client::Error::TableNotFound(_) | client::Error::TableDisabled(_)) => Ok(None),
+                Err(error) => Err(error.to_string()),
+            }
+        })
+    }
+}
+
 /// Tells read replicas elsewhere what one server's regions write.
 pub struct ReplicaShipper {
     opened: mpsc::UnboundedReceiver<Opened>,
@@ -61,23 +126,33 @@ pub struct ReplicaShipper {
 }
 
 struct Teller {
-    connection: Connection,
+    routes: Box<dyn ReplicaRoutes>,
     /// This server.
     name: ServerName,
 }
 
 impl ReplicaShipper {
     /// For `server`, over a connection to its cluster that `connect` opens; `None` where `config` does not want it
-    /// (`hbase.region.replica.replication.enabled`). To be made before the server has regions.
+    /// (`hbase.region.replica.replication.enabled`, or `...catalog.enabled` for hbase:meta). To be made before the server has regions.
     pub fn new(
         server: &Arc<RegionServer>,
         connect: impl FnOnce() -> Connection,
         config: &Config,
     ) -> Option<ReplicaShipper> {
-        config.get(&regionserver::settings::REPLICA_REPLICATION).then(|| {
+        ReplicaShipper::over(server, || OverConnection(connect()), config)
+    }
+
+    /// The same over other routes.
+    pub fn over<R: ReplicaRoutes>(
+        server: &Arc<RegionServer>,
+        routes: impl FnOnce() -> R,
+        config: &Config,
+    ) -> Option<ReplicaShipper> {
+        let wanted = [&regionserver::settings::REPLICA_REPLICATION, &regionserver::settings::META_REPLICA_REPLICATION];
+        wanted.into_iter().any(|wanted| config.get(wanted)).then(|| {
             let (door, opened) = mpsc::unbounded_channel();
             server.set_replica_sender(Arc::new(Door(door)));
-            let teller = Arc::new(Teller { connection: connect(), name: server.name().clone() });
+            let teller = Arc::new(Teller { routes: Box::new(routes()), name: server.name().clone() });
             ReplicaShipper { opened, teller }
         })
     }
@@ -131,7 +206,7 @@ impl Teller {
             return;
         }
         let pause = replicas.look_again.map_or(FIRST_LOOK, |(_, pause)| (pause * 2).min(LOOK_EVERY));
-        match self.locate(&replicas.region, true).await {
+        match self.locate(&replicas.region).await {
             Ok(found) => replicas.at = found,
             Err(error) => {
                 tracing::debug!(region = %replicas.region.name_string(), %error, "its read replicas are not found");
@@ -143,51 +218,48 @@ impl Teller {
     /// Tells all that are where they are known to be, and are not behind.
     async fn tell(self: &Arc<Self>, replicas: &mut Replicas, entries: Arc<ReplicaEntries>) {
         if entries.begin_whole {
-            replicas.behind.retain(|id, _| !replicas.at.iter().any(|at| at.region.replica_id == *id));
+            replicas.behind.retain(|id, _| !replicas.at.iter().any(|(region, _)| region.replica_id == *id));
         }
         let mut told = JoinSet::new();
-        let whole = replicas.at.iter().filter(|at| !replicas.behind.contains_key(&at.region.replica_id));
+        let whole = replicas.at.iter().filter(|(region, _)| !replicas.behind.contains_key(&region.replica_id));
         for location in whole.cloned() {
             let (teller, entries) = (self.clone(), entries.clone());
             told.spawn(async move { teller.tell_one(location, &entries).await });
         }
-        for (at, told) in told.join_all().await {
+        for ((replica, server), told) in told.join_all().await {
             if let Err(error) = told {
-                let (region, id) = (replicas.region.name_string(), at.region.replica_id);
-                tracing::info!(%region, replica = id, server = %at.server, %error, "a read replica missed edits; it gets them from store files after the next flush");
-                replicas
-                    .behind
-                    .insert(id, Behind { at: Some(at.server), since: Instant::now(), pause: FIRST_PATIENCE });
+                let (region, id) = (replicas.region.name_string(), replica.replica_id);
+                tracing::info!(%region, replica = id, %server, %error, "a read replica missed edits; it gets them from store files after the next flush");
+                replicas.behind.insert(id, Behind { at: Some(server), since: Instant::now(), pause: FIRST_PATIENCE });
             }
         }
     }
 
     /// Those of the region's read replicas of which hbase:meta says where they are.
-    async fn locate(&self, region: &RegionInfo, anew: bool) -> Result<Vec<RegionLocation>, client::Error> {
-        let table = self.connection.table(&region.table);
-        let mut at = table.replicas_of(&region.start_key, anew).await?;
-        at.retain(|location| location.region.is_replica() && location.region.region_id == region.region_id);
+    async fn locate(&self, region: &RegionInfo) -> Result<Vec<(RegionInfo, ServerName)>, String> {
+        let mut at = self.routes.replicas(region).await?;
+        at.retain(|(found, _)| found.is_replica() && found.region_id == region.region_id);
         Ok(at)
     }
 
     /// Where it was told, or could not be.
     async fn tell_one(
         &self,
-        at: RegionLocation,
+        at: (RegionInfo, ServerName),
         entries: &ReplicaEntries,
-    ) -> (RegionLocation, Result<(), client::Error>) {
+    ) -> ((RegionInfo, ServerName), Result<(), String>) {
         let mut pause = FIRST_PAUSE;
         for _ in 1..TRIES {
-            match self.connection.admin().replay(&at, &entries.entries, &entries.cells).await {
+            match self.routes.replay(&at, &entries.entries, &entries.cells).await {
                 Ok(()) => return (at, Ok(())),
                 Err(error) => {
-                    tracing::debug!(region = %at.region.name_string(), server = %at.server, %error, "entries are told again");
+                    tracing::debug!(region = %at.0.name_string(), server = %at.1, %error, "entries are told again");
                 }
             }
             tokio::time::sleep(pause).await;
             pause *= 2;
         }
-        let told = self.connection.admin().replay(&at, &entries.entries, &entries.cells).await;
+        let told = self.routes.replay(&at, &entries.entries, &entries.cells).await;
         (at, told)
     }
 
@@ -196,22 +268,15 @@ impl Teller {
     async fn have_flushed(&self, waiting: WaitingReplica) {
         let mut pause = FIRST_PAUSE;
         while waiting.waits() {
-            let asked = async {
-                let primary = waiting.info.replica(0);
-                let table = self.connection.table(&primary.table);
-                let server = table.region_of(&primary.start_key, true).await?.server;
-                self.connection.admin().flush_for_replicas(&RegionLocation { region: primary, server }).await
-            };
-            match asked.await {
-                Ok(true) => {
+            match self.routes.flush(&waiting.info.replica(0)).await {
+                Ok(Some(true)) => {
                     // It finds what was flushed, and waits for a disk.
-                    drop(tokio::task::spawn_blocking(move || waiting.enable_reads()).await);
-                    return;
+                    return self.routes.run(Box::new(move || waiting.enable_reads())).await;
                 }
-                Ok(false) => {
+                Ok(Some(false)) => {
                     tracing::debug!(replica = %waiting.info.name_string(), server = %self.name, "its primary was not flushed, and is asked again")
                 }
-                Err(client::Error::TableNotFound(_) | client::Error::TableDisabled(_)) => return,
+                Ok(None) => return,
                 Err(error) => {
                     tracing::info!(replica = %waiting.info.name_string(), %error, "the primary of a read replica cannot be flushed; trying again")
                 }
@@ -226,7 +291,7 @@ impl Teller {
 struct Replicas {
     region: RegionInfo,
     /// Where hbase:meta had them last.
-    at: Vec<RegionLocation>,
+    at: Vec<(RegionInfo, ServerName)>,
     /// Those that have missed something, or are not known to have everything.
     behind: BTreeMap<u32, Behind>,
     /// When hbase:meta is asked next, and for how long it was not to be; `None`: at once.
@@ -273,13 +338,13 @@ impl Replicas {
     /// Has all told again which files there are, where one that is behind is somewhere else than where it failed, or has been there for long.
     fn want_files(&mut self, source: &ReplicaSource) {
         let (mut wanted, mut now) = (false, false);
-        for location in &self.at {
-            let Some(behind) = self.behind.get_mut(&location.region.replica_id) else { continue };
-            let is_elsewhere = behind.at.as_ref() != Some(&location.server);
+        for (region, server) in &self.at {
+            let Some(behind) = self.behind.get_mut(&region.replica_id) else { continue };
+            let is_elsewhere = behind.at.as_ref() != Some(server);
             if is_elsewhere || behind.since.elapsed() >= behind.pause {
                 (wanted, now) = (true, now | is_elsewhere);
                 let pause = if is_elsewhere { FIRST_PATIENCE } else { (behind.pause * 2).min(LONGEST_PATIENCE) };
-                *behind = Behind { at: Some(location.server.clone()), since: Instant::now(), pause };
+                *behind = Behind { at: Some(server.clone()), since: Instant::now(), pause };
             }
         }
         if wanted {

@@ -156,7 +156,7 @@ impl OpenRegion {
     fn assemble(self, settings: Arc<RegionSettings>, stores: Vec<Store>, last: SeqId) -> RegionCore {
         let OpenRegion { info, table, env } = self;
         let open_seq_id = SeqId(last.0 + 1);
-        let outbox = settings.replica_buffer_bytes.filter(|_| has_replicas_to_tell(&info, &table));
+        let outbox = settings.replica_buffer_bytes_of(&info.table).filter(|_| has_replicas_to_tell(&info, &table));
         let flush_bytes = table.flush_size_bytes().unwrap_or(settings.flush_size_bytes);
         let core = RegionCore {
             debt: RegionDebt::new(flush_bytes, flush_bytes.saturating_mul(settings.block_multiplier)),
@@ -187,9 +187,8 @@ impl OpenRegion {
     }
 }
 
-/// As in HBase those of hbase:meta are told by a switch of its own, which is not there.
 fn has_replicas_to_tell(info: &RegionInfo, table: &TableDescriptor) -> bool {
-    !info.is_replica() && !info.table.is_meta() && table.region_replication() > 1
+    !info.is_replica() && table.region_replication() > 1
 }
 
 /// Decides how far this opening's bound of splits is from the table's. Not a draw from the server's numbers: names of files come from there.

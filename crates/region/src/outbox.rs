@@ -51,7 +51,9 @@ impl Outgoing {
 enum Waiting {
     Entry(Outgoing),
     /// A flush of everything runs: the entry that names all files comes here when it has ended. `was_lost`: what came before it was forgotten.
-    Files { was_lost: bool },
+    Files {
+        was_lost: bool,
+    },
 }
 
 impl Waiting {

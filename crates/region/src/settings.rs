@@ -43,6 +43,15 @@ pub const REPLICA_REPLICATION: Setting<bool> = Setting {
     doc: "Tell read replicas on other servers of what is written, as soon as the log has it; else they show what is in store files. To be the \
           same on all region servers.",
 };
+/// Whether read replicas of hbase:meta are told of what is written.
+pub const META_REPLICA_REPLICATION: Setting<bool> = Setting {
+    key: "hbase.region.replica.replication.catalog.enabled",
+    default: false,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "The same for read replicas of hbase:meta.",
+};
 /// What may wait to be told.
 pub const REPLICA_BUFFER: Setting<u64> = Setting {
     key: "hbase.region.replica.replication.buffersize",
@@ -524,6 +533,7 @@ pub const ALL: &[&dyn SettingRow] = &[
     &FILE_TRACKER_SOURCE,
     &FILE_TRACKER_TARGET,
     &REPLICA_REPLICATION,
+    &META_REPLICA_REPLICATION,
     &REPLICA_BUFFER,
     &FLUSH_SIZE,
     &BLOCK_MULTIPLIER,

@@ -3,9 +3,9 @@
 use crate::idle_scanners;
 use crate::maintenance::CompactionRequest;
 use crate::operations::Compacted;
-use crate::replicas::RefreshTimes;
+use crate::replicas::StoreFileRefresher;
 use crate::server::RegionServer;
-use crate::{replicas, settings, slow_log, traces};
+use crate::{settings, slow_log, traces};
 use base::{Config, Holder, LogThrottle};
 use parking_lot::Mutex;
 use region::{CompactionKind, FlushRequest, Region, Throttle};
@@ -133,8 +133,8 @@ pub(crate) fn spawn(server: &Arc<RegionServer>, config: &Config) -> Vec<JoinHand
         };
         start("slow-log-table".into(), Box::new(body));
     }
-    if let Some(times) = RefreshTimes::from_config(config) {
-        start("store-files".into(), Box::new(move |server| replicas::refresh_periodically(server, times)));
+    if let Some(refresher) = StoreFileRefresher::from_config(config) {
+        start("store-files".into(), Box::new(move |server| refresher.run(server)));
     }
     if server.env.keys.is_on() {
         start("keys".into(), Box::new(crate::keys::run));

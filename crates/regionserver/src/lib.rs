@@ -59,7 +59,7 @@ pub use lifecycle::OpenedRegion;
 pub use load_report::LoadReports;
 pub use memory::ledger;
 pub use orders::{MasterReports, Orders, QuotaSource, Report};
-pub use replicas::{ReplicaEntries, ReplicaSender, ReplicaSource, WaitingReplica};
+pub use replicas::{ReplicaEntries, ReplicaSender, ReplicaSource, StoreFileRefresher, WaitingReplica};
 pub use rpc_quotas::RpcQuotas;
 pub use server::{ReadConfig, RegionServer, RegionServerParts, ServerError, SplitRequests};
 pub use slow_log::slow_log;

@@ -75,6 +75,13 @@ impl RegionServer {
             }
             return;
         }
+        if info.table.is_meta() {
+            // In one process with the master it is not reopened when it is altered: it may have more than it knows.
+            let mut replicas = self.regions();
+            replicas.retain(|replica| replica.info().is_replica() && replica.info().table.is_meta());
+            replicas.iter().for_each(|replica| _ = replica.refresh(region));
+            return;
+        }
         let replicas = (1..region.table().region_replication()).map(|id| info.replica(id));
         for replica in replicas.filter_map(|replica| self.region(replica.encoded_name())) {
             replica.refresh(region);

@@ -141,7 +141,7 @@ const ARCHIVE_TTL_MS: u64 = 300_000;
 
 /// When store files are looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct RefreshTimes {
+struct RefreshTimes {
     period: Duration,
     /// Of hbase:meta alone.
     only_meta: bool,
@@ -151,7 +151,7 @@ pub(crate) struct RefreshTimes {
 
 impl RefreshTimes {
     /// As the settings say; `None`: never.
-    pub(crate) fn from_config(config: &Config) -> Option<RefreshTimes> {
+    fn from_config(config: &Config) -> Option<RefreshTimes> {
         let of_all = config.get(&settings::STOREFILE_REFRESH_PERIOD_MS);
         let of_meta = config.get(&settings::META_STOREFILE_REFRESH_PERIOD_MS);
         let (period_ms, only_meta) = if of_all > 0 { (of_all, false) } else { (of_meta, true) };
@@ -174,13 +174,35 @@ impl RefreshTimes {
 
 /// When each replica was last known to show what there is.
 #[derive(Default)]
-pub(crate) struct Refreshed(FxHashMap<Arc<str>, u64>);
+struct Refreshed(FxHashMap<Arc<str>, u64>);
 
-/// Looks for store files from time to time, until the server stops.
-pub(crate) fn refresh_periodically(server: &Arc<RegionServer>, times: RefreshTimes) {
-    let mut refreshed = Refreshed::default();
-    while !server.stop.wait(times.period) {
-        server.refresh_all_replicas(times, &mut refreshed);
+/// Looks for the store files of the primaries of read replicas from time to time.
+pub struct StoreFileRefresher {
+    times: RefreshTimes,
+    refreshed: Refreshed,
+}
+
+impl StoreFileRefresher {
+    /// As the settings say; `None`: never.
+    pub fn from_config(config: &Config) -> Option<StoreFileRefresher> {
+        RefreshTimes::from_config(config).map(|times| StoreFileRefresher { times, refreshed: Refreshed::default() })
+    }
+
+    /// Between two rounds.
+    pub fn period(&self) -> Duration {
+        self.times.period
+    }
+
+    /// One round. Waits for the disk.
+    pub fn round(&mut self, server: &RegionServer) {
+        server.refresh_all_replicas(self.times, &mut self.refreshed);
+    }
+
+    /// One round after the other, until the server stops.
+    pub(crate) fn run(mut self, server: &RegionServer) {
+        while !server.stop.wait(self.times.period) {
+            self.round(server);
+        }
     }
 }
 
@@ -208,8 +230,9 @@ impl RegionServer {
             (Some(outbox), None) => outbox.switch_off(),
             (None, _) => {}
         }
-        let is_told = region.table().region_memstore_replication() && region.settings().replica_buffer_bytes.is_some();
-        if let Some((sender, _)) = sender.filter(|_| info.is_replica() && is_told && !info.table.is_meta())
+        let is_sent = region.settings().replica_buffer_bytes_of(&info.table).is_some();
+        let is_told = region.table().region_memstore_replication() && is_sent;
+        if let Some((sender, _)) = sender.filter(|_| info.is_replica() && is_told)
             && self.settings().replicas_wait
         {
             region.set_reads_enabled(false);
@@ -218,7 +241,7 @@ impl RegionServer {
     }
 
     /// One round: every replica that is due.
-    pub(crate) fn refresh_all_replicas(&self, times: RefreshTimes, refreshed: &mut Refreshed) {
+    fn refresh_all_replicas(&self, times: RefreshTimes, refreshed: &mut Refreshed) {
         let mut regions = self.regions();
         regions.retain(|region| region.info().is_replica());
         refreshed.0.retain(|name, _| regions.iter().any(|region| region.name() == name));

@@ -3,7 +3,7 @@
 use base::size::MIB;
 use base::{Setting, SettingRow, TextSetting};
 use hfile::CachePolicy;
-pub use region::settings::{NONCE_TIMEOUT_MS, REPLICA_REPLICATION};
+pub use region::settings::{META_REPLICA_REPLICATION, NONCE_TIMEOUT_MS, REPLICA_REPLICATION};
 
 /// Whether keys are picked for the Key Visualizer.
 pub const KEY_STATISTICS: Setting<bool> = Setting {

@@ -162,8 +162,7 @@ impl Cluster {
     /// As [`Cluster::locate`], and from hbase:meta for sure.
     pub(crate) async fn locate_anew(&self, cache: &TableCache, row: &[u8]) -> Result<Arc<Located>> {
         if cache.table.is_meta() {
-            self.forget_meta();
-            return self.meta().await;
+            return self.meta_with_replicas().await;
         }
         let located = self.look_up(&cache.table, row, Side::Current).await?;
         cache.remember(&located);
@@ -175,10 +174,20 @@ impl Cluster {
         if let Some(located) = self.meta.read().clone() {
             return Ok(located);
         }
+        self.look_meta_up(Vec::new()).await
+    }
+
+    async fn look_meta_up(&self, replicas: Vec<(u32, ServerName)>) -> Result<Arc<Located>> {
         let server = crate::registry::meta_location(&self.options).await?;
-        let located = Located::new(self, RegionInfo::meta(), server, Vec::new());
+        let located = Located::new(self, RegionInfo::meta(), server, replicas);
         *self.meta.write() = Some(located.clone());
         Ok(located)
+    }
+
+    /// As the registry has it now, and with its read replicas.
+    async fn meta_with_replicas(&self) -> Result<Arc<Located>> {
+        self.forget_meta();
+        self.look_meta_up(crate::registry::meta_replicas(&self.options).await?).await
     }
 
     pub(crate) fn forget_meta(&self) {

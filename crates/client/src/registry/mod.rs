@@ -29,6 +29,7 @@ async fn in_time<T>(work: impl Future<Output = std::result::Result<T, String>>) 
 #[derive(Clone, Copy)]
 enum Question {
     Meta,
+    MetaReplicas,
     Master,
     ClusterId,
 }
@@ -36,13 +37,22 @@ enum Question {
 enum Answer {
     Server(ServerName),
     Text(String),
+    Replicas(Vec<(u32, ServerName)>),
 }
 
 /// Server of hbase:meta.
 pub(crate) async fn meta_location(options: &Options) -> Result<ServerName> {
     match ask(options, Question::Meta).await? {
         Answer::Server(server) => Ok(server),
-        Answer::Text(_) => unreachable!("the question was for a server"),
+        _ => unreachable!("the question was for a server"),
+    }
+}
+
+/// The servers of the read replicas of hbase:meta, by their numbers. Follows: `ZKConnectionRegistry#getMetaRegionLocations`.
+pub(crate) async fn meta_replicas(options: &Options) -> Result<Vec<(u32, ServerName)>> {
+    match ask(options, Question::MetaReplicas).await? {
+        Answer::Replicas(replicas) => Ok(replicas),
+        _ => unreachable!("the question was for replicas"),
     }
 }
 
@@ -50,7 +60,7 @@ pub(crate) async fn meta_location(options: &Options) -> Result<ServerName> {
 pub(crate) async fn active_master(options: &Options) -> Result<ServerName> {
     match ask(options, Question::Master).await? {
         Answer::Server(server) => Ok(server),
-        Answer::Text(_) => unreachable!("the question was for a server"),
+        _ => unreachable!("the question was for a server"),
     }
 }
 
@@ -58,7 +68,7 @@ pub(crate) async fn active_master(options: &Options) -> Result<ServerName> {
 pub(crate) async fn cluster_id(options: &Options) -> Result<String> {
     match ask(options, Question::ClusterId).await? {
         Answer::Text(id) => Ok(id),
-        Answer::Server(_) => unreachable!("the question was for a text"),
+        _ => unreachable!("the question was for a text"),
     }
 }
 
@@ -71,6 +81,9 @@ async fn ask(options: &Options, question: Question) -> Result<Answer> {
     let mut why = "no member is known".to_owned();
     for member in members {
         let answer = match parent {
+            Some(parent) if matches!(question, Question::MetaReplicas) => {
+                in_time(meta_replicas_in_zookeeper(member, parent)).await
+            }
             Some(parent) => in_time(ask_zookeeper(member, parent, question)).await,
             None => in_time(ask_server(options, member, question)).await,
         };
@@ -84,7 +97,7 @@ async fn ask(options: &Options, question: Question) -> Result<Answer> {
 
 async fn ask_zookeeper(member: &str, parent: &str, question: Question) -> std::result::Result<Answer, String> {
     let node = match question {
-        Question::Meta => "meta-region-server",
+        Question::Meta | Question::MetaReplicas => "meta-region-server",
         Question::Master => "master",
         Question::ClusterId => "hbaseid",
     };
@@ -96,11 +109,28 @@ async fn ask_zookeeper(member: &str, parent: &str, question: Question) -> std::r
     from_node(question, &data).ok_or_else(|| format!("the node {path} holds no message of HBase"))
 }
 
+async fn meta_replicas_in_zookeeper(member: &str, parent: &str) -> std::result::Result<Answer, String> {
+    let mut session = zookeeper::Session::open(member).await.map_err(|e| e.to_string())?;
+    let found = async {
+        let mut replicas = Vec::new();
+        for name in session.children(parent).await?.unwrap_or_default() {
+            let Some(id) = coordination::hbase_znodes::meta_replica_of(&name) else { continue };
+            let node = session.node(&format!("{parent}/{name}")).await?;
+            let at = node.and_then(|(value, _)| coordination::hbase_znodes::read_meta_location(&value));
+            replicas.extend(at.map(|server| (id, server)));
+        }
+        Ok(replicas)
+    };
+    let found = found.await.map_err(|e: std::io::Error| e.to_string());
+    session.close().await;
+    found.map(Answer::Replicas)
+}
+
 fn from_node(question: Question, data: &Bytes) -> Option<Answer> {
     let payload = magic::strip(data)?;
     let server = |name: &pb::ServerName| convert::from_proto::server_name(name).ok().map(Answer::Server);
     match question {
-        Question::Meta => server(&pb::MetaRegionServer::decode(payload).ok()?.server),
+        Question::Meta | Question::MetaReplicas => server(&pb::MetaRegionServer::decode(payload).ok()?.server),
         Question::Master => server(&pb::Master::decode(payload).ok()?.master),
         Question::ClusterId => Some(Answer::Text(pb::ClusterId::decode(payload).ok()?.cluster_id)),
     }
@@ -115,11 +145,18 @@ async fn ask_server(options: &Options, member: &str, question: Question) -> std:
     };
     let text = |e: Error| e.to_string();
     match question {
-        Question::Meta => {
+        Question::Meta | Question::MetaReplicas => {
             let request = pb::GetMetaRegionLocationsRequest::default();
             let reply =
                 channel.call(Request::new(Method::ClientMetaGetMetaRegionLocations, &request)).await.map_err(text)?;
             let reply: pb::GetMetaRegionLocationsResponse = reply.decode().map_err(text)?;
+            if matches!(question, Question::MetaReplicas) {
+                let replica = |location: pb::RegionLocation| {
+                    let id = u32::try_from(location.region_info.replica_id()).ok().filter(|id| *id > 0)?;
+                    Some((id, convert::from_proto::server_name(&location.server_name?).ok()?))
+                };
+                return Ok(Answer::Replicas(reply.meta_locations.into_iter().filter_map(replica).collect()));
+            }
             let primary = reply.meta_locations.into_iter().find(|l| l.region_info.replica_id() == 0);
             server(primary.and_then(|location| location.server_name))
         }

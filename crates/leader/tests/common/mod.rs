@@ -8,7 +8,9 @@ use client::{Connection, Options, Put, RegionLocation, ScanOptions};
 use coordination::{Coordinator, Endpoint, EndpointOptions, HBaseZnodes, TreeHandle};
 use fs::{MemVolume, Volume};
 use master::{BoxFuture, HostError, Unobserved};
-use membership::{Candidate, ClusterNodes, MasterLink, QuotaReader, ReplicaShipper, Reporter};
+use membership::{
+    Candidate, ClusterNodes, MasterLink, QuotaReader, Registry, RegistryService, ReplicaShipper, Reporter,
+};
 use model::{FamilyDescriptor, Get, Scan, ServerName, TableDescriptor, TableName};
 use parking_lot::Mutex;
 use regionserver::{LoadReports, ServeLease};
@@ -99,6 +101,15 @@ impl Place {
         let rng = Arc::new(Rng::from_system());
         let znodes = HBaseZnodes::new(Arc::new(tree.clone()), "/hbase", name.port, rng.clone());
         znodes.create_base_nodes().expect("made");
+        let registry = tokio::spawn({
+            let (nodes, port) = (ClusterNodes::new(Arc::new(tree.clone()), "/hbase"), port.clone());
+            async move {
+                let Ok(Some(id)) = nodes.cluster_id().await else { return };
+                let registry = Arc::new(Registry::default());
+                port.set_registry(Arc::new(RegistryService::new(nodes.clone(), registry.clone(), id)));
+                nodes.watch(&registry).await;
+            }
+        });
         let leader = tokio::spawn(Leader::start(LeaderParts {
             volume: self.volume.clone(),
             root: "mem://nowhere/hbase".into(),
@@ -117,7 +128,7 @@ impl Place {
             start_date: "today".into(),
             on_fatal: Arc::new(|_| ()),
         }));
-        MasterProcess { tree, server, leader }
+        MasterProcess { tree, server, leader, registry: registry.abort_handle() }
     }
 
     /// Starts a region server; it takes regions when the master has heard of it.
@@ -214,11 +225,21 @@ impl Place {
         self.connect_as("admin", 100)
     }
 
+    /// A client that asks servers, not ZooKeeper, where things are.
+    pub fn connect_by_rpc(&self, bootstrap: SocketAddr) -> Connection {
+        let registry = client::Registry::Rpc { bootstrap: vec![bootstrap.to_string()] };
+        Connection::open(Options { registry, ..self.options("admin", 100) })
+    }
+
     /// A client that tries again so often.
     pub fn connect_as(&self, user: &str, retries: u32) -> Connection {
+        Connection::open(self.options(user, retries))
+    }
+
+    fn options(&self, user: &str, retries: u32) -> Options {
         let options = Options::zookeeper(&self.zookeeper.to_string());
         let (pause, user) = (Duration::from_millis(20), user.to_owned());
-        Connection::open(Options { pause, user, retries, operation_timeout: LIMIT, ..options })
+        Options { pause, user, retries, operation_timeout: LIMIT, ..options }
     }
 }
 
@@ -227,6 +248,7 @@ pub struct MasterProcess {
     tree: TreeHandle,
     server: rpc::Server,
     leader: tokio::task::JoinHandle<Result<Leader, LeadError>>,
+    registry: AbortHandle,
 }
 
 impl MasterProcess {
@@ -236,9 +258,15 @@ impl MasterProcess {
         led.expect("no panic").expect("leads")
     }
 
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.server.local_addr()
+    }
+
     /// Ends it as a power cut would; `leader` is its own, if it led.
     pub async fn kill(self, leader: Option<Leader>) {
         self.leader.abort();
+        self.registry.abort();
         drop(leader);
         self.server.shutdown(Duration::ZERO).await;
         self.tree.end_session();

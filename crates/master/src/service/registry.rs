@@ -2,8 +2,9 @@
 //! Follows: `RSRpcServices`/`HBaseRpcServicesBase` as `ClientMetaService`.
 
 use super::MasterHandler;
+use crate::cluster::RegionState;
 use convert::to_proto;
-use model::RegionInfo;
+use model::{RegionInfo, ServerName};
 use proto::pb;
 use rpc::Call;
 use rpc::service::Answer;
@@ -40,12 +41,18 @@ pub(super) fn meta_locations(
     _: &Call,
     _: pb::GetMetaRegionLocationsRequest,
 ) -> Answer<pb::GetMetaRegionLocationsResponse> {
-    let location = pb::RegionLocation {
-        region_info: to_proto::region_info(&RegionInfo::meta()),
-        server_name: handler.master.servers.meta_location().as_ref().map(to_proto::server_name),
+    let location = |info: &RegionInfo, server: Option<&ServerName>| pb::RegionLocation {
+        region_info: to_proto::region_info(info),
+        server_name: server.map(to_proto::server_name),
         seq_num: 0,
     };
-    Ok(pb::GetMetaRegionLocationsResponse { meta_locations: vec![location] }.into())
+    let meta = RegionInfo::meta();
+    let mut meta_locations = vec![location(&meta, handler.master.servers.meta_location().as_ref())];
+    let cluster = handler.master.cluster();
+    let mut replicas: Vec<_> = cluster.replicas_of(&meta).filter(|node| node.state == RegionState::Open).collect();
+    replicas.sort_by_key(|node| node.info.replica_id);
+    meta_locations.extend(replicas.into_iter().map(|node| location(&node.info, node.location.as_ref())));
+    Ok(pb::GetMetaRegionLocationsResponse { meta_locations }.into())
 }
 
 pub(super) fn bootstrap_nodes(

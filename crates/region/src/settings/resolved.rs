@@ -8,7 +8,7 @@ use crate::split::BusyLimits;
 use arc_swap::ArcSwap;
 use base::Config;
 use hfile::WriterOptions;
-use model::{SplitPolicyKind, StoreEngine};
+use model::{SplitPolicyKind, StoreEngine, TableName};
 use rootdir::tracker::Site;
 use std::sync::Arc;
 
@@ -84,8 +84,12 @@ pub struct RegionSettings {
     pub zstd_dictionary: Option<Arc<str>>,
     /// What [`hfile::settings`] say of new files; what a family says of them is not in it.
     pub new_files: WriterOptions,
-    /// What may wait to be told to read replicas; `None`: they are not told.
-    pub replica_buffer_bytes: Option<u64>,
+    /// What may wait to be told to read replicas.
+    replica_buffer_bytes: u64,
+    /// Whether read replicas are told of what is written.
+    tells_replicas: bool,
+    /// The same of hbase:meta.
+    tells_meta_replicas: bool,
     /// Bytes that a row read whole may have at most, whatever is set.
     row_size_cap_bytes: u64,
     source: Arc<Config>,
@@ -110,10 +114,16 @@ impl RegionSettings {
         let cap = (budget_bytes / ROW_PART_OF_BUDGET).max(ROW_SIZE_CAP_MIN_BYTES);
         RegionSettings {
             max_row_size_bytes: self.max_row_size_bytes.min(cap),
-            replica_buffer_bytes: self.replica_buffer_bytes.map(|bytes| bytes.min(cap)),
+            replica_buffer_bytes: self.replica_buffer_bytes.min(cap),
             row_size_cap_bytes: self.row_size_cap_bytes.min(cap),
             ..self
         }
+    }
+
+    /// What may wait to be told to read replicas of a table's regions; `None`: they are not told.
+    pub fn replica_buffer_bytes_of(&self, table: &TableName) -> Option<u64> {
+        let are_told = if table.is_meta() { self.tells_meta_replicas } else { self.tells_replicas };
+        are_told.then_some(self.replica_buffer_bytes)
     }
 
     fn read(config: Arc<Config>, row_size_cap_bytes: u64) -> RegionSettings {
@@ -191,7 +201,9 @@ impl RegionSettings {
                 .filter(|path| !path.is_empty())
                 .map(Arc::from),
             new_files: WriterOptions::from_config(&config),
-            replica_buffer_bytes: config.get(&REPLICA_REPLICATION).then(|| config.get(&REPLICA_BUFFER)),
+            replica_buffer_bytes: config.get(&REPLICA_BUFFER),
+            tells_replicas: config.get(&REPLICA_REPLICATION),
+            tells_meta_replicas: config.get(&META_REPLICA_REPLICATION),
             file_tracker: Site::from_config(|key| config.text(key)),
             row_size_cap_bytes,
             source: config,

@@ -136,6 +136,8 @@ fn verify_snapshot(server: &RegionServer, parameter: pb::SnapshotVerifyParameter
 /// Edits of regions that are served here are not shipped: no peer may begin to count on it.
 fn refresh_peer(parameter: &pb::RefreshPeerParameter) -> Result<(), Exception> {
     match parameter.r#type() {
+        // HBase's way to tell read replicas, which goes another way here. A refusal would be sent again for ever.
+        _ if parameter.peer_id == "region_replica_replication" => Ok(()),
         PeerModificationType::AddPeer | PeerModificationType::EnablePeer => Err(unsupported(&format!(
             "replication peer {}: this server ships no edits. Remove or disable the peer, or stop this server.",
             parameter.peer_id
@@ -150,13 +152,15 @@ mod tests {
 
     #[test]
     fn a_peer_that_would_ship_edits_is_refused() {
-        let of = |kind: PeerModificationType| {
+        let of_peer = |id: &str, kind: PeerModificationType| {
             refresh_peer(&pb::RefreshPeerParameter {
-                peer_id: "p".into(),
+                peer_id: id.to_owned(),
                 r#type: kind as i32,
                 target_server: pb::ServerName::default(),
             })
         };
+        let of = |kind| of_peer("p", kind);
+        assert!(of_peer("region_replica_replication", PeerModificationType::AddPeer).is_ok());
         assert!(of(PeerModificationType::AddPeer).is_err() && of(PeerModificationType::EnablePeer).is_err());
         assert!(of(PeerModificationType::DisablePeer).is_ok() && of(PeerModificationType::RemovePeer).is_ok());
     }

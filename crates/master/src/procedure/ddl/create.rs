@@ -7,6 +7,7 @@ use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
 use crate::procedure::engine::{Procedure, Step, any, unpack};
+use crate::procedure::peer::modify;
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind};
 use crate::procedure::{infos_from_proto, infos_to_proto, table_locks};
 use crate::{ErrorKind, MasterError, Result, groups, meta, quotas, trackers};
@@ -135,6 +136,9 @@ pub(super) async fn fill_table(
         }
     }
     master.observer.table_state(name, Some(TableState::Enabling));
+    if table.region_replication() > 1 {
+        modify::set_up_read_replicas(master).await?;
+    }
     master.assignment.assign(regions.to_vec()).await?;
     master.tables.set_state(name, TableState::Enabled).await?;
     master.assignment.check_none_failed(name)

@@ -213,6 +213,9 @@ impl Procedure<Master> for ModifyTable {
                 return Ok(Next::Unsaved(State::ModifyTableReopenAllRegions as Step));
             }
             if step == State::ModifyTableReopenAllRegions as Step {
+                if self.old.region_replication() <= 1 && self.new.region_replication() > 1 {
+                    crate::procedure::peer::modify::set_up_read_replicas(master).await?;
+                }
                 if self.reopen {
                     master.assignment.reopen(open_regions_of(master, &self.new.name)).await?;
                     master.assignment.settle_replicas(master.tables.live_regions(&self.new.name)).await?;

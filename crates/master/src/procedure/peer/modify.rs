@@ -5,7 +5,7 @@ use super::check::{check_config, check_id, check_update};
 use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
-use crate::peers::Peer;
+use crate::peers::{Peer, READ_REPLICAS};
 use crate::procedure::engine::{Procedure, Step, any, malformed, unpack, unpack_one};
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind};
 use crate::{ErrorKind, MasterError, Result};
@@ -100,6 +100,35 @@ pub(crate) async fn submit(master: &Arc<Master>, id: &str, change: Change, calle
     master.procedures.submit(master, submission, prepare).await
 }
 
+/// Makes the peer by which region servers of HBase's tell read replicas, if they are to be told and it is not there; does not wait for it.
+/// Follows: `ServerRegionReplicaUtil#setupRegionReplicaReplication`.
+///
+/// # Errors
+/// The procedure cannot be recorded.
+pub(crate) async fn set_up_read_replicas(master: &Arc<Master>) -> Result<()> {
+    let Some(peer) = master.settings().read_replica_peer.clone().filter(|_| master.servers.are_remote()) else {
+        return Ok(());
+    };
+    let is_there = || master.peers.existing(READ_REPLICAS).is_ok();
+    if is_there() {
+        return Ok(());
+    }
+    let peer = Peer { config: with_defaults(peer.config), enabled: peer.enabled };
+    let procedure = ModifyPeer { id: READ_REPLICAS.to_owned(), change: Change::Add(Box::new(peer)) };
+    let caller = Caller { user: master.server_name.to_string(), nonce: None };
+    let submission = caller.submission(procedure.locks());
+    let prepare = async {
+        match is_there() {
+            true => Err(MasterError::do_not_retry(format!("Replication peer {READ_REPLICAS} already exists"))),
+            false => Ok(Box::new(procedure) as BoxedProcedure),
+        }
+    };
+    match master.procedures.submit(master, submission, prepare).await {
+        Err(_) if is_there() => Ok(()),
+        submitted => submitted.map(drop),
+    }
+}
+
 impl ModifyPeer {
     fn read(data: &[Any], change: fn(&[Any]) -> Result<Change>) -> Result<BoxedProcedure> {
         let state: pb::PeerProcedureStateData = unpack_one(data.first())?;
@@ -128,6 +157,26 @@ impl ModifyPeer {
             Change::Enable | Change::Disable => {}
         }
         Ok(())
+    }
+
+    /// Has region servers of other processes take note. One that does not is told of in the log: it reads the nodes when it starts.
+    async fn tell_servers(&self, master: &Master) {
+        use pb::PeerModificationType::{AddPeer, DisablePeer, EnablePeer, RemovePeer, UpdatePeerConfig};
+        let change = match self.change {
+            Change::Add(_) => AddPeer,
+            Change::Remove => RemovePeer,
+            Change::Update(_) => UpdatePeerConfig,
+            Change::Enable => EnablePeer,
+            Change::Disable => DisablePeer,
+        };
+        for host in master.servers.all() {
+            if let Err(error) = host.order_peer(&self.id, change).await {
+                tracing::warn!(
+                    peer = self.id, server = %host.server_name(), %error,
+                    "a region server did not take note of a changed replication peer; it does when it is restarted"
+                );
+            }
+        }
     }
 
     async fn update_storage(&self, master: &Master) -> Result<()> {
@@ -181,10 +230,13 @@ impl Procedure<Master> for ModifyPeer {
         State::UpdatePeerStorage as Step
     }
 
-    // Region servers are told by what ships, which is not here.
+    // Region servers are told of no other peer, for nobody ships to it.
     fn execute<'a>(&'a mut self, _step: Step, context: &'a Context) -> BoxFuture<'a, Result<Next>> {
         Box::pin(async move {
             self.update_storage(&context.env).await?;
+            if self.id == READ_REPLICAS {
+                self.tell_servers(&context.env).await;
+            }
             Ok(Next::Done(None))
         })
     }

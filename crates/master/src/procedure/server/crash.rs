@@ -89,7 +89,7 @@ impl ServerCrash {
     fn regions_on_server(&self, master: &Master) -> Vec<RegionInfo> {
         let cluster = master.cluster.read();
         let nodes = cluster.with_replicas().filter(|node| node.location.as_ref() == Some(&self.server));
-        nodes.map(|node| node.info.clone()).filter(|info| !info.table.is_meta()).collect()
+        nodes.map(|node| node.info.clone()).filter(|info| !info.table.is_meta() || info.is_replica()).collect()
     }
 
     async fn split(&self, master: &Master, which: ServerLogs) -> Result<()> {
