@@ -39,6 +39,7 @@ fn main() -> ExitCode {
             masters: number("--masters").map_or(of_cluster.masters, |masters| masters as usize),
             episodes: number("--episodes").map_or(of_cluster.episodes, |episodes| episodes as u32),
             actions: number("--actions").map_or(of_cluster.actions, |actions| actions as u32),
+            replicas: args.iter().any(|arg| arg == "--replicas"),
             speak,
             ..of_cluster
         };

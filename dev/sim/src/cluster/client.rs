@@ -5,7 +5,7 @@ use super::gate::Gate;
 use super::network::Net;
 use super::servers::PARENT;
 use crate::calls::{Failure, RowCells};
-use cell::CellBuffer;
+use cell::{CellBlock, CellBuffer};
 use convert::to_proto;
 use coordination::Coordinator;
 use coordination::hbase_znodes::{read_master, read_meta_location};
@@ -79,6 +79,16 @@ impl Caller {
         method: Method,
         request: &[u8],
     ) -> Result<(M, CellBuffer), Missed> {
+        self.ask_with(server, method, request, None).await
+    }
+
+    async fn ask_with<M: Message + Default>(
+        &self,
+        server: &ServerName,
+        method: Method,
+        request: &[u8],
+        block: Option<&CellBlock>,
+    ) -> Result<(M, CellBuffer), Missed> {
         let service = method.info().service.name();
         let address = format!("{service} at {}", server.address());
         let known = self.connections.lock().get(&address).cloned();
@@ -96,29 +106,29 @@ impl Caller {
                 client
             }
         };
-        let missed = match tokio::time::timeout(self.patience, client.call_raw(method.info().name, request, None)).await
-        {
-            Ok(Ok(reply)) => {
-                let mut cells = CellBuffer::new();
-                for cell in &reply.cells {
-                    cells.push(cell);
+        let missed =
+            match tokio::time::timeout(self.patience, client.call_raw(method.info().name, request, block)).await {
+                Ok(Ok(reply)) => {
+                    let mut cells = CellBuffer::new();
+                    for cell in &reply.cells {
+                        cells.push(cell);
+                    }
+                    return match reply.decode() {
+                        Ok(message) => Ok((message, cells)),
+                        Err(error) => Err(Missed::Maybe(error.to_string())),
+                    };
                 }
-                return match reply.decode() {
-                    Ok(message) => Ok((message, cells)),
-                    Err(error) => Err(Missed::Maybe(error.to_string())),
-                };
-            }
-            Ok(Err(ClientError::Remote(exception))) => {
-                let class = exception.exception_class_name().to_owned();
-                let text = exception.stack_trace().lines().next().unwrap_or_default().to_owned();
-                return Err(match Failure::of(&class, &text) {
-                    Failure::No(text) => Missed::No(text),
-                    Failure::Maybe(text) => Missed::Maybe(text),
-                });
-            }
-            Ok(Err(error)) => Missed::Maybe(error.to_string()),
-            Err(_) => Missed::Maybe("no answer in time".to_owned()),
-        };
+                Ok(Err(ClientError::Remote(exception))) => {
+                    let class = exception.exception_class_name().to_owned();
+                    let text = exception.stack_trace().lines().next().unwrap_or_default().to_owned();
+                    return Err(match Failure::of(&class, &text) {
+                        Failure::No(text) => Missed::No(text),
+                        Failure::Maybe(text) => Missed::Maybe(text),
+                    });
+                }
+                Ok(Err(error)) => Missed::Maybe(error.to_string()),
+                Err(_) => Missed::Maybe("no answer in time".to_owned()),
+            };
         self.connections.lock().remove(&address);
         Err(missed)
     }
@@ -173,6 +183,25 @@ impl Caller {
         let rows = meta.regions.into_iter().filter(|row| row.info.table == *table);
         let live = rows.filter(|row| !row.info.split && row.state == Some(RegionState::Open));
         Ok(live.filter_map(|row| Some((row.info, row.location?))).collect())
+    }
+
+    /// Where the read replicas of a table's regions are, by hbase:meta as it is now.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub async fn replicas(&self, table: &TableName) -> Result<Vec<(RegionInfo, ServerName)>, String> {
+        let meta = self.meta().await?;
+        let rows = meta.regions.into_iter().filter(|row| row.info.table == *table && !row.info.split);
+        let open = rows.flat_map(|row| row.replicas).filter(|replica| replica.state == Some(RegionState::Open));
+        Ok(open.filter_map(|replica| Some((replica.info, replica.location?))).collect())
+    }
+
+    /// A row of a read replica, all versions, asked for once; `None` without an answer.
+    pub async fn get_from_replica(&self, (region, server): &(RegionInfo, ServerName), row: &str) -> Option<RowCells> {
+        let get = Get { max_versions: u32::MAX >> 1, timeline: true, ..Get::new(row.to_owned()) };
+        let request = pb::GetRequest { region: to_proto::region_specifier(region), get: to_proto::get(&get) };
+        let asked = self.ask::<pb::GetResponse>(server, Method::ClientGet, &request.encode_to_vec()).await;
+        asked.ok().map(|(_, cells)| cells_of(&cells))
     }
 
     async fn locate(&self, table: &TableName, row: &[u8]) -> Result<(RegionInfo, ServerName), String> {
@@ -252,14 +281,37 @@ impl Caller {
         asked.map(drop).map_err(|(Missed::No(text) | Missed::Maybe(text))| text)
     }
 
+    /// The same with cells beside the request, for an answer.
+    ///
+    /// # Errors
+    /// As [`Caller::ask_server`].
+    pub async fn ask_server_with<M: Message + Default>(
+        &self,
+        server: &ServerName,
+        method: Method,
+        request: &impl Message,
+        block: Option<&CellBlock>,
+    ) -> Result<M, String> {
+        let asked = self.ask_with::<M>(server, method, &request.encode_to_vec(), block).await;
+        asked.map(|(answer, _)| answer).map_err(|(Missed::No(text) | Missed::Maybe(text))| text)
+    }
+
     /// All rows of a table, region by region, with every version.
     ///
     /// # Errors
     /// One cannot be read.
     pub async fn whole(&self, table: &TableName) -> Result<Vec<(String, RowCells)>, String> {
-        let scan = Scan { max_versions: u32::MAX >> 1, ..Scan::default() };
+        self.whole_of(self.regions(table).await?).await
+    }
+
+    /// All rows of these regions, or read replicas, with every version.
+    ///
+    /// # Errors
+    /// As [`Caller::whole`].
+    pub async fn whole_of(&self, regions: Vec<(RegionInfo, ServerName)>) -> Result<Vec<(String, RowCells)>, String> {
+        let scan = Scan { max_versions: u32::MAX >> 1, timeline: true, ..Scan::default() };
         let mut rows: Vec<(String, RowCells)> = Vec::new();
-        for (region, server) in self.regions(table).await? {
+        for (region, server) in regions {
             let cells = self.scan_region(&server, &region, &scan).await?;
             let rest = cells_of(&cells);
             for (cell, (column, timestamp, value)) in cells.iter_from(0).zip(rest) {

@@ -18,6 +18,7 @@ pub mod gate;
 pub mod hdfs;
 pub mod network;
 pub mod process;
+pub mod replicas;
 pub mod run;
 pub mod servers;
 pub mod work;

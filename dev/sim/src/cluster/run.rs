@@ -5,9 +5,11 @@ use super::client::Caller;
 use super::ensemble::EnsembleDefect;
 use super::gate::Fate;
 use super::hdfs::{HdfsDefect, NameNode};
+use super::replicas::Replicas;
 use super::servers::ServerDefect;
 use super::work::{self, Memory, Worker};
 use super::world::{Cluster, Role, settings};
+use crate::calls::RowCells;
 use crate::work::{families, table};
 use crate::{Violation, ensure};
 use base::Rng;
@@ -30,6 +32,8 @@ use tokio::task::JoinHandle;
 const WORKERS: u64 = 3;
 /// By then everything serves again after the faults have ended: the session's timeout, leases' recovery, a master that starts and a crash behind it.
 const SERVES_WITHIN_MS: u64 = 150_000;
+/// By then replicas show what there is: one that failed in the midst of faults is left alone for some time, and longer each time.
+const REPLICAS_SHOW_WITHIN_MS: u64 = 400_000;
 /// What may still be under way when nobody asks any more is over by then.
 const REST_MS: u64 = 6_000;
 
@@ -55,6 +59,8 @@ pub struct Plan {
     pub episodes: u32,
     /// Actions in each trouble.
     pub actions: u32,
+    /// Whether every run has read replicas, not some.
+    pub replicas: bool,
     /// Whether it says what happens.
     pub speak: bool,
     /// What is planted.
@@ -64,15 +70,16 @@ pub struct Plan {
 impl Plan {
     /// The command that plays a seed again.
     pub fn again(&self, seed: u64) -> String {
-        let Plan { servers, masters, episodes, actions, .. } = self;
+        let Plan { servers, masters, episodes, actions, replicas, .. } = self;
         let of_run = format!("--servers {servers} --masters {masters} --episodes {episodes} --actions {actions}");
-        format!("cargo xtask sim {of_run} --seed {seed}")
+        let with_replicas = if *replicas { " --replicas" } else { "" };
+        format!("cargo xtask sim {of_run}{with_replicas} --seed {seed}")
     }
 }
 
 impl Default for Plan {
     fn default() -> Plan {
-        Plan { servers: 3, masters: 2, episodes: 2, actions: 40, speak: false, defect: None }
+        Plan { servers: 3, masters: 2, episodes: 2, actions: 40, replicas: false, speak: false, defect: None }
     }
 }
 
@@ -87,6 +94,7 @@ pub struct Summary {
     pub refused: u64,
     pub maybe: u64,
     pub reads: u64,
+    pub replica_reads: u64,
     pub kills: u64,
     pub kills_inside_calls: u64,
     pub stops: u64,
@@ -110,6 +118,7 @@ impl Summary {
         self.refused += other.refused;
         self.maybe += other.maybe;
         self.reads += other.reads;
+        self.replica_reads += other.replica_reads;
         self.kills += other.kills;
         self.kills_inside_calls += other.kills_inside_calls;
         self.stops += other.stops;
@@ -153,6 +162,7 @@ pub fn run(seed: u64, plan: &Plan) -> Result<Summary, Failed> {
     let counts = memory.lock().promises.counts;
     (summary.acked, summary.refused, summary.maybe) = (counts.acked, counts.refused, counts.maybe);
     summary.reads = counts.reads;
+    summary.replica_reads = memory.lock().replica_reads;
     (summary.commits, summary.doubled) = (catalog.map_or(0, |catalog| catalog.commits), cluster.net.doubled());
     summary.world_ms = cluster.now_ms();
     summary.ended_sessions = cluster.ensemble.ended_sessions();
@@ -171,6 +181,7 @@ struct Run {
     workers: Vec<(JoinHandle<()>, Arc<Caller>)>,
     ends: Arc<AtomicBool>,
     snapshots: u64,
+    replicas: Replicas,
     /// Once the tables are made.
     catalog: Option<Catalog>,
 }
@@ -182,7 +193,10 @@ fn panicked(text: String) -> Violation {
 impl Run {
     fn new(seed: u64, plan: Plan) -> Run {
         let rng = Rng::seeded(seed ^ 0x5255_4E00);
-        let mut cluster = Cluster::new(seed, plan.servers, plan.masters, settings(&rng));
+        let replicas = Replicas::of(seed, plan.replicas);
+        let mut config = settings(&rng);
+        replicas.set(seed, &mut config);
+        let mut cluster = Cluster::new(seed, plan.servers, plan.masters, config);
         if plan.speak {
             cluster.trace.speak();
         }
@@ -202,6 +216,7 @@ impl Run {
             workers: Vec::new(),
             ends: Arc::default(),
             snapshots: 0,
+            replicas,
             catalog: None,
         }
     }
@@ -286,7 +301,10 @@ impl Run {
             .iter()
             .map(|key| Bytes::from(*key))
             .collect();
-        let descriptor = TableDescriptor::new(table(), families(&self.rng));
+        let mut descriptor = TableDescriptor::new(table(), families(&self.rng));
+        if self.replicas != Replicas::None {
+            descriptor.attributes.insert("REGION_REPLICATION".into(), "2".into());
+        }
         let master = self.cluster.leader().ok_or_else(|| Violation("nobody leads".into()))?;
         let made = self.cluster.wait_for(60_000, async move {
             let id = master.create_table(descriptor, &splits, &master::Caller::default()).await?;
@@ -320,6 +338,7 @@ impl Run {
                 rng: Arc::new(Rng::seeded(self.rng.next_u64())),
                 trace: self.cluster.trace.clone(),
                 ends: self.ends.clone(),
+                replicas: self.replicas != Replicas::None,
             };
             self.workers.push((handle.spawn(worker.run()), caller));
         }
@@ -548,7 +567,7 @@ impl Run {
             .filter(|(_, state)| *state == TableState::Enabled)
             .map(|(table, _)| table.name.clone())
             .collect();
-        for node in cluster.regions().filter(|node| node.is_live() && enabled.contains(&node.info.table)) {
+        for node in cluster.with_replicas().filter(|node| node.is_live() && enabled.contains(&node.info.table)) {
             let name = node.info.name_string();
             if node.state != RegionState::Open {
                 return Some(format!("{name} is {:?}", node.state));
@@ -612,7 +631,64 @@ impl Run {
         let meta = self.again("hbase:meta", |caller| async move { caller.meta().await })?;
         check_tiling(&meta, &table())?;
         let rows = self.again("the table", |caller| async move { caller.whole(&table()).await })?;
-        work::check_rows(&mut self.memory.lock(), &rows)
+        work::check_rows(&mut self.memory.lock(), &rows)?;
+        self.check_replicas(&rows)
+    }
+
+    /// In the end replicas show all that there is. Nothing is under way.
+    fn check_replicas(&mut self, rows: &[(String, RowCells)]) -> Result<(), Violation> {
+        if self.replicas == Replicas::None {
+            return Ok(());
+        }
+        if self.replicas == Replicas::Look {
+            // What is in no file they do not find.
+            for (region, server) in self.regions() {
+                let request =
+                    pb::FlushRegionRequest { region: to_proto::region_specifier(&region), ..Default::default() };
+                self.again("a flush", move |caller| {
+                    let (server, request) = (server.clone(), request.clone());
+                    async move { caller.ask_server(&server, Method::AdminFlushRegion, &request).await }
+                })?;
+            }
+        }
+        let (mut last, end_ms) = (String::new(), self.cluster.now_ms() + REPLICAS_SHOW_WITHIN_MS);
+        while self.cluster.now_ms() < end_ms {
+            let shown = self.again("the replicas", |caller| async move {
+                let mut replicas = caller.replicas(&table()).await?;
+                replicas.sort_by(|(one, _), (other, _)| one.start_key.cmp(&other.start_key));
+                caller.whole_of(replicas).await
+            });
+            match shown {
+                Ok(shown) if newest(&shown) == newest(rows) => return Ok(()),
+                Ok(shown) => last = difference(&newest(&shown), &newest(rows)),
+                Err(why) => last = why.to_string(),
+            }
+            self.pass(1_000)?;
+        }
+        Err(Violation(format!("{REPLICAS_SHOW_WITHIN_MS} ms later replicas do not show what there is: {last}")))
+    }
+}
+
+/// The newest of each column of each row: how many versions are kept of it is each compaction's affair.
+fn newest(rows: &[(String, RowCells)]) -> BTreeMap<String, BTreeMap<String, (i64, Vec<u8>)>> {
+    let mut all = BTreeMap::<String, BTreeMap<String, (i64, Vec<u8>)>>::new();
+    for (row, cells) in rows {
+        let columns = all.entry(row.clone()).or_default();
+        for (column, number, value) in cells {
+            let known = columns.entry(column.clone()).or_insert((i64::MIN, Vec::new()));
+            if *number > known.0 {
+                *known = (*number, value.clone());
+            }
+        }
+    }
+    all
+}
+
+fn difference<T: PartialEq + std::fmt::Debug>(shown: &BTreeMap<String, T>, there: &BTreeMap<String, T>) -> String {
+    let first = there.iter().find(|(row, columns)| shown.get(*row) != Some(columns));
+    match first {
+        Some((row, columns)) => format!("{row} is {columns:?}, and they show {:?}", shown.get(row)),
+        None => "they show rows that are not there".to_owned(),
     }
 }
 

@@ -1,20 +1,22 @@
 //! A region server and a master as processes of the simulated cluster, put together as the binary does it.
 
+use super::client::Caller;
 use super::ensemble::{Ensemble, Session};
 use super::gate::Gate;
 use super::hdfs::Hdfs;
 use super::network::Net;
 use super::process::Main;
+use super::replicas::Routes;
 use assembly::{Member, MemberParts, RegionServerPort, Runner, Services, Syncer};
 use base::{Clock, Config, ManualClock, Rng};
 use coordination::{Coordinator, HBaseZnodes};
 use fs::Volume;
 use leader::{Leader, LeaderParts, LeaderPort};
 use master::{BoxFuture, HostError, Master, Unobserved};
-use membership::{Candidate, ClusterNodes, MasterLink, Registry, RegistryService, Reporter};
+use membership::{Candidate, ClusterNodes, MasterLink, Registry, RegistryService, ReplicaShipper, Reporter};
 use model::ServerName;
 use parking_lot::Mutex;
-use regionserver::{LoadReports, RegionServer, ServeLease};
+use regionserver::{LoadReports, RegionServer, ServeLease, StoreFileRefresher};
 use rpc::Dialer;
 use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
@@ -30,6 +32,8 @@ const ROOT: &str = "hdfs://namenode/hbase";
 const MEMORY_BUDGET_BYTES: u64 = 64 << 20;
 /// A call to the master that has no answer by then has failed.
 const MASTER_TIMEOUT: Duration = Duration::from_secs(3);
+/// A call to another region server for the sake of read replicas that has no answer by then has failed.
+const REPLICA_PATIENCE: Duration = Duration::from_secs(3);
 /// Between two reports.
 const REPORT_EVERY: Duration = Duration::from_millis(700);
 /// How long an abort may take to say so.
@@ -201,6 +205,12 @@ async fn serve(around: Surroundings, gate: Arc<Gate>, status: &Status) -> String
         Ok(member) => Arc::new(member),
         Err(error) => return format!("it cannot start: {error}"),
     };
+    let routes = || {
+        let (to_nodes, _) = session(&around, &gate);
+        Routes(Arc::new(Caller::new(&around.net, to_nodes, gate.clone(), REPLICA_PATIENCE)))
+    };
+    // Before it has regions.
+    let shipper = ReplicaShipper::over(member.server(), routes, config);
     *status.server.lock() = Some(Arc::downgrade(member.server()));
     *status.lease.lock() = Some(lease.clone());
     let registry = Arc::new(Registry::default());
@@ -211,6 +221,10 @@ async fn serve(around: Surroundings, gate: Arc<Gate>, status: &Status) -> String
     services.set_master(Arc::new(service));
     services.set_region(member.service());
     keep_lease(&around, nodes.clone(), &name, &lease, &ends);
+    if let Some(shipper) = shipper {
+        tokio::spawn(shipper.keep());
+    }
+    look_for_files(member.server(), config);
     keep_reporting(&link, &name, member.server(), &ends);
     sync_logs(&logs, rng, &ends);
     maintain(member.server(), rng);
@@ -227,6 +241,18 @@ async fn serve(around: Surroundings, gate: Arc<Gate>, status: &Status) -> String
     let node = format!("{PARENT}/rs/{name}");
     drop(tokio::time::timeout(ABORT_GRACE, coordinator.remove(&node)).await);
     why
+}
+
+/// What the thread does that looks for store files of the primaries of read replicas.
+fn look_for_files(server: &Arc<RegionServer>, config: &Config) {
+    let Some(mut refresher) = StoreFileRefresher::from_config(config) else { return };
+    let server = server.clone();
+    tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(refresher.period()).await;
+            refresher.round(&server);
+        }
+    });
 }
 
 fn keep_lease(around: &Surroundings, nodes: ClusterNodes, name: &ServerName, lease: &Arc<ServeLease>, ends: &Ends) {

@@ -2,6 +2,7 @@
 //! older than what was acknowledged, or seen by anybody, before they asked.
 
 use super::client::Caller;
+use super::replicas;
 use crate::calls::{Failure, mutation};
 use crate::promises::{ACCOUNTS, Outcome, Promises, Transfer, Write, value_of};
 use crate::trace::Trace;
@@ -43,6 +44,10 @@ pub struct Memory {
     pub counters: BTreeMap<String, Counter>,
     /// The highest number that was acknowledged or seen of a row: of a journal row, a bank's version, a counter's value.
     pub floor: BTreeMap<String, i64>,
+    /// What read replicas have shown of rows, by the replica's encoded name and the row: the highest number in each family.
+    pub on_replicas: BTreeMap<(Arc<str>, String), [i64; 2]>,
+    /// How often.
+    pub replica_reads: u64,
     /// The first violation.
     pub violation: Option<Violation>,
 }
@@ -69,6 +74,8 @@ pub struct Worker {
     pub trace: Arc<Trace>,
     /// It is to end.
     pub ends: Arc<AtomicBool>,
+    /// Whether it reads of replicas, too.
+    pub replicas: bool,
 }
 
 impl Worker {
@@ -79,6 +86,7 @@ impl Worker {
                 0..=3 => self.put().await,
                 4..=5 => self.transfer().await,
                 6 => self.increment().await,
+                7 if self.replicas => self.read_of_replica().await,
                 _ => self.read().await,
             }
             tokio::time::sleep(Duration::from_millis(self.rng.below(60))).await;
@@ -216,6 +224,17 @@ impl Worker {
             }
             Err(Failure::Maybe(_)) => memory.promises.counts.maybe += 1,
         }
+    }
+
+    async fn read_of_replica(&self) {
+        let row = place("journal", self.rng.below(4 * JOURNAL_ROWS));
+        let Ok(replicas) = self.caller.replicas(&table()).await else { return };
+        let Some(at) = replicas.into_iter().find(|(info, _)| info.contains(row.as_bytes())) else { return };
+        let before = replicas::shown_before(&self.memory.lock(), &at.0, &row);
+        let Some(cells) = self.caller.get_from_replica(&at, &row).await else { return };
+        self.trace.note(&format!("{row} on {} at {}: {} cells", at.0.name_string(), at.1, cells.len()));
+        let seen = replicas::see(&mut self.memory.lock(), &at.0, &row, before, &cells);
+        self.record(seen);
     }
 
     async fn read(&self) {
