@@ -20,6 +20,7 @@ mod own;
 mod pages;
 mod process;
 mod prompt;
+mod replicated;
 mod scanner_protocol;
 mod scans;
 mod settings_doc;

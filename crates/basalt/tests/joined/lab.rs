@@ -20,6 +20,8 @@ pub struct Lab {
     id: String,
     /// The directory beside or as the root directory where the logs are.
     wal_dir: &'static str,
+    /// What every process is told beside.
+    told: &'static [(&'static str, &'static str)],
     began: Instant,
 }
 
@@ -83,15 +85,20 @@ impl Drop for Piece {
 impl Lab {
     /// A cluster under that name; `None`, with a line, where the pieces are not there.
     pub fn open(name: &str) -> Option<Lab> {
-        Lab::open_with(name, "hbase")
+        Lab::open_with(name, "hbase", &[])
+    }
+
+    /// The same whose processes are told this, too.
+    pub fn open_told(name: &str, told: &'static [(&'static str, &'static str)]) -> Option<Lab> {
+        Lab::open_with(name, "hbase", told)
     }
 
     /// The same with its logs in a WAL directory of their own.
     pub fn open_with_wal_dir(name: &str) -> Option<Lab> {
-        Lab::open_with(name, "logs")
+        Lab::open_with(name, "logs", &[])
     }
 
-    fn open_with(name: &str, wal_dir: &'static str) -> Option<Lab> {
+    fn open_with(name: &str, wal_dir: &'static str, told: &'static [(&'static str, &'static str)]) -> Option<Lab> {
         let of = |name: &str| {
             let value = std::env::var(name).ok();
             if value.is_none() {
@@ -105,7 +112,7 @@ impl Lab {
         let dir = PathBuf::from(dir).join(&id);
         std::fs::create_dir_all(&dir).expect("a directory");
         println!("logs: {}", dir.display());
-        Some(Lab { dir, hdfs, zookeeper, launcher, id, wal_dir, began: Instant::now() })
+        Some(Lab { dir, hdfs, zookeeper, launcher, id, wal_dir, told, began: Instant::now() })
     }
 
     /// The path of a file among the logs.
@@ -147,7 +154,8 @@ impl Lab {
         ];
         let property =
             |(key, value): (&str, String)| format!("<property><name>{key}</name><value>{value}</value></property>\n");
-        let text: String = properties.into_iter().map(property).collect();
+        let told = self.told.iter().map(|(key, value)| (*key, (*value).to_owned()));
+        let text: String = properties.into_iter().chain(told).map(property).collect();
         write(&conf.join("hbase-site.xml"), &format!("<configuration>\n{text}</configuration>\n"));
         write(
             &conf.join("log4j2.properties"),
