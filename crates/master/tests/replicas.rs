@@ -3,7 +3,7 @@
 use crate::common::{Life, bytes, caller, fresh, table, table_name};
 use basalt_master::cluster::RegionState;
 use basalt_master::{MasterError, meta};
-use model::{RegionInfo, TableDescriptor};
+use model::{RegionInfo, TableDescriptor, TableName};
 use std::collections::BTreeSet;
 
 fn replicated(name: &str, replication: u32) -> TableDescriptor {
@@ -134,11 +134,24 @@ async fn one_that_cannot_be_opened_does_not_hold_up_its_table() {
     assert_eq!(meta::parse_meta(&life.catalog.lock()["1588230740"].scan()).strange_rows, Vec::<String>::new());
 }
 
+/// Nothing of them is in hbase:meta, which has no row of itself: who keeps the nodes is told.
 #[tokio::test]
-async fn hbase_meta_has_none() {
+async fn hbase_meta_has_them_too() {
     let life = fresh().await;
-    let mut meta = TableDescriptor::meta();
-    meta.attributes.insert("REGION_REPLICATION".into(), "2".into());
-    let refused = life.master.modify_table(&meta.name.clone(), meta, true, &caller()).await.expect_err("refused");
-    assert!(refused.to_string().contains("REGION_REPLICATION 2 of table hbase:meta"), "{refused}");
+    let alter = async |replication: &str| {
+        let mut meta = TableDescriptor::meta();
+        meta.attributes.insert("REGION_REPLICATION".into(), replication.into());
+        let id = life.master.modify_table(&meta.name.clone(), meta, true, &caller()).await?;
+        life.master.wait_for(id).await
+    };
+    alter("3").await.expect("raised");
+    let told = || life.notes.meta_replicas.lock().iter().map(|(id, (_, state))| (*id, *state)).collect::<Vec<_>>();
+    assert_eq!(told(), [(1, RegionState::Open), (2, RegionState::Open)]);
+    let count = || life.master.cluster().with_replicas_of(&TableName::meta()).count();
+    assert_eq!(count(), 3);
+    assert!(life.master.run_hbck_chore().await);
+    alter("1").await.expect("lowered");
+    assert!(told().is_empty() && count() == 1);
+    let refused = alter("70000").await.expect_err("refused");
+    assert!(refused.to_string().contains("ids of replicas end at 65535"), "{refused}");
 }

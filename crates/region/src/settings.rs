@@ -50,7 +50,7 @@ pub const META_REPLICA_REPLICATION: Setting<bool> = Setting {
     min: false,
     max: true,
     unit: "",
-    doc: "The same for read replicas of hbase:meta.",
+    doc: "Tell read replicas of hbase:meta on other servers of what is written, as hbase.region.replica.replication.enabled does of other tables.",
 };
 /// What may wait to be told.
 pub const REPLICA_BUFFER: Setting<u64> = Setting {

@@ -426,6 +426,8 @@ pub struct Notes {
     pub tables: Mutex<BTreeMap<String, Option<TableState>>>,
     pub namespaces: Mutex<BTreeMap<String, bool>>,
     pub peers: Mutex<BTreeMap<String, PeerNodes>>,
+    /// Where read replicas of hbase:meta are.
+    pub meta_replicas: Mutex<BTreeMap<u32, (ServerName, RegionState)>>,
     pub groups: Mutex<BTreeMap<String, Bytes>>,
     pub stops: Mutex<Vec<bool>>,
 }
@@ -436,6 +438,13 @@ impl Observer for Notes {
     }
     fn namespace(&self, name: &str, configuration: Option<&NamespaceConfiguration>) {
         self.namespaces.lock().insert(name.to_owned(), configuration.is_some());
+    }
+    fn meta_replica(&self, id: u32, at: Option<(&ServerName, RegionState)>) {
+        let mut replicas = self.meta_replicas.lock();
+        match at {
+            Some((server, state)) => drop(replicas.insert(id, (server.clone(), state))),
+            None => drop(replicas.remove(&id)),
+        }
     }
     fn peer(&self, id: &str, nodes: Option<&PeerNodes>) {
         let mut peers = self.peers.lock();
