@@ -16,8 +16,6 @@ use std::sync::Arc;
 
 /// First byte of a value that has a prefix.
 const PREFIX_MAGIC: u8 = 0xFF;
-/// Of the region of hbase:meta; those of its read replicas have their number behind it.
-const META_NODE: &str = "meta-region-server";
 /// Random bytes behind the writer's name.
 const SALT_BYTES: usize = 8;
 
@@ -103,7 +101,7 @@ pub fn read_meta_server(value: &Bytes) -> Option<ServerName> {
 
 /// The number of the read replica of hbase:meta that a node is of, by the node's name: `meta-region-server-1`. Follows: `ZNodePaths#getMetaReplicaIdFromZNode`.
 pub fn meta_replica_of(node: &str) -> Option<u32> {
-    let id = node.strip_prefix(META_NODE)?.strip_prefix('-')?;
+    let id = node.strip_prefix("meta-region-server-")?;
     id.parse().ok().filter(|number| *number > 0 && id.as_bytes().iter().all(u8::is_ascii_digit))
 }
 
@@ -205,17 +203,17 @@ impl HBaseZnodes {
 
     /// `meta-region-server`: where the region of hbase:meta is, or is going to be.
     pub fn set_meta_location(&self, server: &ServerName, state: RegionState) -> Result<(), TreeError> {
-        self.put_meta(META_NODE, server, state)
+        self.put_meta("meta-region-server", server, state)
     }
 
     /// `meta-region-server-<n>`: where read replica `id` of hbase:meta is, or is going to be. Follows: `RegionStateStore#mirrorMetaLocation`.
     pub fn set_meta_replica(&self, id: u32, server: &ServerName, state: RegionState) -> Result<(), TreeError> {
-        self.put_meta(&format!("{META_NODE}-{id}"), server, state)
+        self.put_meta(&format!("meta-region-server-{id}"), server, state)
     }
 
     /// There is no such read replica of hbase:meta any more.
     pub fn remove_meta_replica(&self, id: u32) -> Result<(), TreeError> {
-        self.tree.delete(&self.path(&format!("{META_NODE}-{id}")))
+        self.tree.delete(&self.path(&format!("meta-region-server-{id}")))
     }
 
     fn put_meta(&self, name: &str, server: &ServerName, state: RegionState) -> Result<(), TreeError> {
