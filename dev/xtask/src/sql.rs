@@ -518,7 +518,13 @@ fn bench(rows: u64) -> anyhow::Result<Outcome> {
         sql_bench::Measured { target: ours, processes: vec![basalt, servers.ours.0.id()] },
         sql_bench::Measured { target: theirs, processes: vec![servers.postgres.0.id()] },
     ];
-    let passed = sql_bench::compare(&both, &postgres_programs()?.join("pgbench"), &servers.dir, rows)?;
+    let flush = |table: &str| {
+        let file = servers.dir.join("flush.shell");
+        std::fs::write(&file, format!("flush '{table}'\n"))?;
+        let mut shell = Command::new(server::binary());
+        run::stdout("basalt shell", shell.args(["shell", "-n", "-q", &servers.site.zookeeper()]).arg(&file)).map(drop)
+    };
+    let passed = sql_bench::compare(&both, &postgres_programs()?.join("pgbench"), &servers.dir, rows, flush)?;
     Ok(Outcome { passed, failures: servers.stop()? })
 }
 

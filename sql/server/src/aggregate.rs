@@ -37,6 +37,7 @@ use crate::arrow_values::{Builder, at_row};
 use crate::error::{SqlError, SqlState};
 use crate::expression::{exact_array, expression, is_exact, source};
 use crate::mapping::{Mapping, Place, Versions};
+use crate::progress::{Part, Progress};
 use crate::scan::{HBaseScanExec, ScanSpec, describe};
 
 /// The rule that plans it.
@@ -392,12 +393,13 @@ fn has_extremes(of: SqlType) -> bool {
 }
 
 /// The node: partial aggregates from region servers.
-struct HBaseAggregateExec {
+pub struct HBaseAggregateExec {
     spec: ScanSpec,
     wanted: Wanted,
     /// The same, computed here from the rows.
     instead: Arc<AggregateExec>,
     properties: Arc<PlanProperties>,
+    progress: Arc<Progress>,
 }
 
 impl HBaseAggregateExec {
@@ -405,7 +407,13 @@ impl HBaseAggregateExec {
         let partitioning = Partitioning::UnknownPartitioning(spec.partitions.len());
         let equivalence = EquivalenceProperties::new(instead.schema());
         let properties = PlanProperties::new(equivalence, partitioning, EmissionType::Final, Boundedness::Bounded);
-        HBaseAggregateExec { spec, wanted, instead, properties: Arc::new(properties) }
+        let progress = Progress::new(&spec, true);
+        HBaseAggregateExec { spec, wanted, instead, properties: Arc::new(properties), progress }
+    }
+
+    /// How far it is.
+    pub fn progress(&self) -> Arc<Progress> {
+        Arc::clone(&self.progress)
     }
 }
 
@@ -450,8 +458,9 @@ impl ExecutionPlan for HBaseAggregateExec {
         let (spec, wanted, instead) = (self.spec.clone(), self.wanted.clone(), Arc::clone(&self.instead));
         let schema = self.schema();
         let of_batch = Arc::clone(&schema);
+        let part = Part::new(&self.progress, &self.spec, partition);
         let batches = async move {
-            match ask(&spec, &wanted, partition).await {
+            match ask(&spec, &wanted, partition, part).await {
                 Ok(groups) => {
                     let batch = batch_of(&spec.mapping, &wanted, &groups, of_batch)?;
                     Ok::<_, DataFusionError>(futures::stream::iter([Ok(batch)]).boxed())
@@ -468,9 +477,17 @@ impl ExecutionPlan for HBaseAggregateExec {
 
 /// The groups of a partition's regions, one after the other. A region that was split since answers for itself alone: the next call goes to
 /// where it says that it ends.
-async fn ask(spec: &ScanSpec, wanted: &Wanted, partition: usize) -> std::result::Result<Vec<Group>, client::Error> {
+async fn ask(
+    spec: &ScanSpec,
+    wanted: &Wanted,
+    partition: usize,
+    mut part: Part,
+) -> std::result::Result<Vec<Group>, client::Error> {
     let mut groups = Vec::new();
-    let Some(mut scan) = spec.scan_of(partition) else { return Ok(groups) };
+    let Some(mut scan) = spec.scan_of(partition) else {
+        part.end(0);
+        return Ok(groups);
+    };
     loop {
         let request = Request { scan: Some(convert::to_proto::scan(&scan)), ..wanted.request.clone() };
         let bytes = Bytes::from(request.encode_to_vec());
@@ -479,8 +496,10 @@ async fn ask(spec: &ScanSpec, wanted: &Wanted, partition: usize) -> std::result:
         groups.extend(answer.groups);
         let end = answer.region_end_key;
         if end.is_empty() || (!scan.stop_row.is_empty() && end >= scan.stop_row) {
+            part.end(0);
             return Ok(groups);
         }
+        part.next_region();
         scan.start_row = end;
     }
 }

@@ -284,6 +284,7 @@ mod tests {
             scan: Scan::default(),
             filters: Vec::new(),
             partitions: vec![Vec::new()],
+            regions: Vec::new(),
             limit: None,
             versions: Versions::Newest,
             bytes: None,

@@ -12,6 +12,7 @@
 //!
 //! Must not know: how a server is made, regions' insides, files.
 
+mod activity;
 mod aggregate;
 mod answer;
 mod arrow_values;
@@ -32,6 +33,7 @@ mod pg_catalog;
 mod phoenix;
 mod point;
 mod predicate;
+mod progress;
 mod running;
 mod scan;
 mod sequence;

@@ -14,18 +14,22 @@ use datafusion::common::ScalarValue;
 use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::datasource::{TableProvider, TableType};
 use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::async_udf::{AsyncScalarUDF, AsyncScalarUDFImpl};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, Volatility,
 };
 use datafusion::physical_plan::{ExecutionPlan, collect};
 use datafusion::prelude::SessionContext;
+use futures::StreamExt;
 use parking_lot::Mutex;
 use types::SqlType;
 
+use crate::activity::{OfSessions, View};
 use crate::catalog::{Catalog, Provider};
 use crate::mapping::{Kind, Mapping};
 use crate::sequence;
 use crate::server::DATABASE;
+use crate::session::Sessions;
 use crate::table::HBaseTable;
 
 const SCHEMA: &str = "pg_catalog";
@@ -53,16 +57,19 @@ struct Facts {
     comments: Vec<Option<String>>,
     /// Of an index or a constraint.
     definition: Option<String>,
+    /// Itself, where it is one whose size can be asked for.
+    table: Option<Arc<HBaseTable>>,
 }
 
 type Known = Arc<Mutex<HashMap<i32, Facts>>>;
 
 /// Lays it over the tables that are there.
-pub fn lay_over(context: &SessionContext, catalog: &Arc<Catalog>) -> Result<()> {
+pub fn lay_over(context: &SessionContext, catalog: &Arc<Catalog>, sessions: &Arc<Sessions>) -> Result<()> {
     let provider = context.catalog(DATABASE).and_then(|catalog| catalog.schema(SCHEMA));
     let Some(inner) = provider else { return Ok(()) };
     let known = Known::default();
-    let over = Overlay { inner, catalog: Arc::clone(catalog), known: Arc::clone(&known) };
+    let (catalog_of, known_of) = (Arc::clone(catalog), Arc::clone(&known));
+    let over = Overlay { inner, catalog: catalog_of, known: known_of, sessions: Arc::clone(sessions) };
     datafusion::catalog::CatalogProvider::register_schema(
         &Provider(Arc::clone(catalog)),
         SCHEMA,
@@ -75,6 +82,10 @@ pub fn lay_over(context: &SessionContext, catalog: &Arc<Catalog>) -> Result<()> 
     for function in FUNCTIONS {
         context.register_udf(ScalarUDF::new_from_impl(Function { name: function, known: Arc::clone(&known) }));
     }
+    for name in SIZES {
+        let size = Arc::new(Size { name, known: Arc::clone(&known) });
+        context.register_udf(AsyncScalarUDF::new(size).into_scalar_udf());
+    }
     Ok(())
 }
 
@@ -84,15 +95,23 @@ struct Overlay {
     inner: Arc<dyn SchemaProvider>,
     catalog: Arc<Catalog>,
     known: Known,
+    sessions: Arc<Sessions>,
 }
 
 #[async_trait]
 impl SchemaProvider for Overlay {
     fn table_names(&self) -> Vec<String> {
-        self.inner.table_names()
+        let mut names = self.inner.table_names();
+        names.extend(View::ALL.map(|view| view.name().to_owned()));
+        names.sort_unstable();
+        names.dedup();
+        names
     }
 
     async fn table(&self, name: &str) -> std::result::Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
+        if let Some(view) = View::ALL.into_iter().find(|view| view.name() == name) {
+            return Ok(Some(Arc::new(OfSessions::new(view, &self.sessions))));
+        }
         let Some(inner) = self.inner.table(name).await? else { return Ok(None) };
         let what = match name {
             "pg_class" => What::Class,
@@ -113,7 +132,7 @@ impl SchemaProvider for Overlay {
     }
 
     fn table_exist(&self, name: &str) -> bool {
-        self.inner.table_exist(name)
+        View::ALL.iter().any(|view| view.name() == name) || self.inner.table_exist(name)
     }
 }
 
@@ -182,17 +201,17 @@ fn oid_of_sequence(schema: &str, name: &str) -> i32 {
 }
 
 /// A row's values, by the names of their columns; others are NULL, or nothing.
-type Row = Vec<(&'static str, ScalarValue)>;
+pub type Row = Vec<(&'static str, ScalarValue)>;
 
-fn text(value: impl Into<String>) -> ScalarValue {
+pub fn text(value: impl Into<String>) -> ScalarValue {
     ScalarValue::Utf8(Some(value.into()))
 }
 
-fn int(value: i32) -> ScalarValue {
+pub fn int(value: i32) -> ScalarValue {
     ScalarValue::Int32(Some(value))
 }
 
-fn long(value: i64) -> ScalarValue {
+pub fn long(value: i64) -> ScalarValue {
     ScalarValue::Int64(Some(value))
 }
 
@@ -212,7 +231,7 @@ fn numbers(of: &[i16], field: Option<&Field>) -> Result<ScalarValue> {
     }
 }
 
-fn batch_of(schema: &SchemaRef, rows: &[Row]) -> Result<RecordBatch> {
+pub fn batch_of(schema: &SchemaRef, rows: &[Row]) -> Result<RecordBatch> {
     let arrays = schema.fields().iter().map(|field| {
         let of = field.data_type();
         let value = |row: &Row| match row.iter().find(|(name, _)| name == field.name()) {
@@ -275,7 +294,8 @@ impl Over {
         for relation in relations {
             let mapping = relation.mapping();
             let comments = mapping.columns.iter().map(|column| column.comment.clone()).collect();
-            known.insert(relation.oid, Facts { comment: mapping.comment.clone(), comments, definition: None });
+            let (comment, table) = (mapping.comment.clone(), Some(Arc::clone(&relation.table)));
+            known.insert(relation.oid, Facts { comment, comments, definition: None, table });
             if relation.key().is_none() {
                 continue;
             }
@@ -468,14 +488,8 @@ impl TableProvider for Over {
     }
 }
 
-const FUNCTIONS: [&str; 6] = [
-    "col_description",
-    "obj_description",
-    "pg_get_indexdef",
-    "pg_get_constraintdef",
-    "pg_table_size",
-    "pg_size_pretty",
-];
+const FUNCTIONS: [&str; 5] =
+    ["col_description", "obj_description", "pg_get_indexdef", "pg_get_constraintdef", "pg_size_pretty"];
 
 /// A function on numbers of tables and of what belongs to them.
 #[derive(Debug)]
@@ -512,7 +526,7 @@ impl ScalarUDFImpl for Function {
     }
 
     fn return_type(&self, _arg_types: &[DataType]) -> Result<DataType> {
-        Ok(if self.name == "pg_table_size" { DataType::Int64 } else { DataType::Utf8 })
+        Ok(DataType::Utf8)
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
@@ -527,11 +541,6 @@ impl ScalarUDFImpl for Function {
         let first = first.as_primitive::<Int64Type>();
         if self.name == "pg_size_pretty" {
             let sizes: StringArray = first.iter().map(|size| size.map(pretty)).collect();
-            return Ok(ColumnarValue::Array(Arc::new(sizes)));
-        }
-        if self.name == "pg_table_size" {
-            // What a table takes on the cluster's volume is HBase's to tell, not asked for here.
-            let sizes: Int64Array = first.iter().map(|_| None::<i64>).collect();
             return Ok(ColumnarValue::Array(Arc::new(sizes)));
         }
         let known = self.known.lock();
@@ -549,6 +558,73 @@ impl ScalarUDFImpl for Function {
             _ => first.iter().map(|oid| of(oid)?.definition.clone()).collect(),
         };
         Ok(ColumnarValue::Array(Arc::new(texts)))
+    }
+}
+
+const SIZES: [&str; 3] = ["pg_relation_size", "pg_table_size", "pg_total_relation_size"];
+/// Tables whose sizes are asked for at a time.
+const SIZES_AT_A_TIME: usize = 16;
+
+/// A function that asks the servers for a table's size: that of its regions' store files and memstores, replicas in HDFS not counted. What is
+/// not a table of HBase's has none.
+#[derive(Debug)]
+struct Size {
+    name: &'static str,
+    known: Known,
+}
+
+impl PartialEq for Size {
+    fn eq(&self, other: &Size) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Size {}
+
+impl std::hash::Hash for Size {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for Size {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        static SIGNATURE: std::sync::LazyLock<Signature> = std::sync::LazyLock::new(|| {
+            let counts = (1..=2).map(TypeSignature::Any).collect();
+            Signature::one_of(counts, Volatility::Volatile)
+        });
+        &SIGNATURE
+    }
+
+    fn return_type(&self, _arg_types: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Int64)
+    }
+
+    fn invoke_with_args(&self, _args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        Err(DataFusionError::Internal(format!("{} was called without waiting", self.name)))
+    }
+}
+
+#[async_trait]
+impl AsyncScalarUDFImpl for Size {
+    async fn invoke_async_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let Some(argument) = args.args.first() else {
+            return Err(DataFusionError::Internal(format!("{} has no argument", self.name)));
+        };
+        let oids = cast(&argument.to_array(args.number_rows)?, &DataType::Int64)?;
+        let tables: Vec<Option<Arc<HBaseTable>>> = {
+            let known = self.known.lock();
+            let table = |oid: Option<i64>| known.get(&i32::try_from(oid?).ok()?)?.table.clone();
+            oids.as_primitive::<Int64Type>().iter().map(table).collect()
+        };
+        let size = |table: Option<Arc<HBaseTable>>| async move { table?.size_bytes().await.map(|bytes| bytes as i64) };
+        let sizes: Vec<Option<i64>> =
+            futures::stream::iter(tables.into_iter().map(size)).buffered(SIZES_AT_A_TIME).collect().await;
+        Ok(ColumnarValue::Array(Arc::new(Int64Array::from(sizes))))
     }
 }
 

@@ -33,6 +33,7 @@ use crate::dynamic;
 use crate::error::SqlError;
 use crate::mapping::{Mapping, Versions};
 use crate::predicate::{KeyRange, Pushed};
+use crate::progress::{Part, Progress};
 
 /// Rows of a batch at most.
 const BATCH_ROWS: usize = 8192;
@@ -58,6 +59,8 @@ pub struct ScanSpec {
     pub bytes: Option<u64>,
     /// The row keys of each partition.
     pub partitions: Vec<Vec<KeyRange>>,
+    /// First keys of the regions of each partition; none where it is not known, as of a few keys.
+    pub regions: Vec<Arc<[Bytes]>>,
     /// Rows of each partition at most.
     pub limit: Option<usize>,
     /// Filters on what comes out that change while the query runs. Rows that they would not let pass may come, too.
@@ -149,6 +152,7 @@ pub struct HBaseScanExec {
     spec: ScanSpec,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
+    progress: Arc<Progress>,
 }
 
 impl HBaseScanExec {
@@ -157,7 +161,13 @@ impl HBaseScanExec {
         let partitioning = Partitioning::UnknownPartitioning(spec.partitions.len());
         let properties =
             PlanProperties::new(equivalence, partitioning, EmissionType::Incremental, Boundedness::Bounded);
-        HBaseScanExec { spec, properties: Arc::new(properties), metrics: ExecutionPlanMetricsSet::new() }
+        let progress = Progress::new(&spec, false);
+        HBaseScanExec { spec, properties: Arc::new(properties), metrics: ExecutionPlanMetricsSet::new(), progress }
+    }
+
+    /// How far it is.
+    pub fn progress(&self) -> Arc<Progress> {
+        Arc::clone(&self.progress)
     }
 
     /// What it reads.
@@ -371,6 +381,7 @@ impl ExecutionPlan for HBaseScanExec {
             pushed: Pushed::default(),
             generation: 0,
             rows: 0,
+            part: Part::new(&self.progress, spec, partition),
             rows_at_next_look: 0,
             narrowed: MetricBuilder::new(&self.metrics).counter("narrowed", partition),
             decoder: Decoder::new(&spec.mapping, &spec.projection, Arc::clone(&spec.schema)),
@@ -396,6 +407,7 @@ struct Reading {
     generation: u64,
     /// Rows that were read.
     rows: usize,
+    part: Part,
     /// How many it must have read before it is narrowed again: a new scan costs some calls.
     rows_at_next_look: usize,
     /// How often filters that changed have narrowed what is read.
@@ -448,6 +460,7 @@ impl Reading {
     /// The next rows; none at the end.
     async fn batch(&mut self) -> Result<Option<RecordBatch>> {
         if self.is_at_end || !self.look() {
+            self.part.end(0);
             return Ok(None);
         }
         let Some(source) = &mut self.source else { return Ok(None) };
@@ -463,12 +476,17 @@ impl Reading {
                 self.decoder.push(&row)?;
             }
             drop(timer);
-            if self.decoder.rows() >= BATCH_ROWS && !self.spec.dynamic.is_empty() {
+            if self.decoder.rows() >= BATCH_ROWS {
                 source.last.clear();
                 source.last.extend_from_slice(row.row());
             }
         }
         self.rows += self.decoder.rows();
+        if self.is_at_end {
+            self.part.end(self.decoder.rows());
+        } else {
+            self.part.came_to(&source.last, self.decoder.rows());
+        }
         if self.decoder.rows() == 0 {
             return Ok(None);
         }

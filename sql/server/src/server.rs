@@ -29,6 +29,7 @@ use crate::catalog::{Catalog, Provider};
 use crate::copy_in::CopyMessages;
 use crate::error::with_state;
 use crate::pg_catalog;
+use crate::progress::NoteScans;
 use crate::running::{JoinsGiveWay, Runner};
 use crate::sequence::{self, Sequences};
 use crate::service::{Service, Shared};
@@ -65,7 +66,11 @@ pub struct Settings {
 ///
 /// # Errors
 /// DataFusion refuses a setting.
-pub fn context(catalog: &Arc<Catalog>, settings: &Settings) -> anyhow::Result<SessionContext> {
+pub fn context(
+    catalog: &Arc<Catalog>,
+    sessions: &Arc<Sessions>,
+    settings: &Settings,
+) -> anyhow::Result<SessionContext> {
     let mut config = SessionConfig::new()
         .with_create_default_catalog_and_schema(false)
         .with_default_catalog_and_schema(DATABASE, "public")
@@ -88,11 +93,12 @@ pub fn context(catalog: &Arc<Catalog>, settings: &Settings) -> anyhow::Result<Se
         .with_default_features()
         .with_physical_optimizer_rule(Arc::new(PushAggregates))
         .with_physical_optimizer_rule(Arc::new(JoinsGiveWay))
+        .with_physical_optimizer_rule(Arc::new(NoteScans))
         .build();
     let context = SessionContext::new_with_state(state);
     context.register_catalog(DATABASE, Arc::new(Provider(Arc::clone(catalog))));
     setup_pg_catalog(&context, DATABASE, EmptyContextProvider).map_err(|e| anyhow::anyhow!("pg_catalog: {e}"))?;
-    pg_catalog::lay_over(&context, catalog)?;
+    pg_catalog::lay_over(&context, catalog, sessions)?;
     let version = create_udf(
         "version",
         vec![],
@@ -165,9 +171,9 @@ pub async fn serve(
     settings: Settings,
     runner: Runner,
 ) -> anyhow::Result<()> {
-    let context = Arc::new(context(&catalog, &settings)?);
-    let shared = Arc::new(Shared::new(catalog, context, runner));
     let sessions = Sessions::new();
+    let context = Arc::new(context(&catalog, &sessions, &settings)?);
+    let shared = Arc::new(Shared::new(catalog, context, runner));
     let room = Arc::new(Semaphore::new(settings.connections));
     loop {
         // At the limit, those who come wait in the listener's queue.

@@ -206,6 +206,35 @@ impl Service {
         plan.row(&self.session, key, &columns).await.map(Some)
     }
 
+    /// Runs a portal: of a prepared query for one row past the planner.
+    async fn execute<C>(
+        &self,
+        client: &mut C,
+        message: Execute,
+        portal: &Option<Entry<Arc<Portal<Parsed>>>>,
+    ) -> PgWireResult<()>
+    where
+        C: ClientInfo + ClientPortalStore + Sink<PgWireBackendMessage> + Unpin + Send + Sync,
+        C::PortalStore: PortalStore<Statement = Parsed>,
+        C::Error: std::fmt::Debug,
+        PgWireError: From<<C as Sink<PgWireBackendMessage>>::Error>,
+    {
+        if let Some(Entry::Value(portal)) = portal
+            && matches!(client.state(), PgWireConnectionState::ReadyForQuery)
+            && portal.state().try_lock().is_ok_and(|state| matches!(*state, PortalExecutionState::Initial))
+            && let Some(row) = self.prepared_point(portal).await?
+        {
+            *portal.state().lock().await = PortalExecutionState::Finished;
+            let tag = Tag::new("SELECT").with_rows(usize::from(row.is_some()));
+            if let Some(row) = row {
+                client.feed(PgWireBackendMessage::DataRow(row)).await?;
+            }
+            client.feed(PgWireBackendMessage::CommandComplete(tag.into())).await?;
+            return Ok(());
+        }
+        self._on_execute(client, message).await
+    }
+
     /// A portal of a query that DataFusion plans.
     async fn planned<C>(&self, client: &C, portal: &Portal<Parsed>) -> PgWireResult<Option<Response>>
     where
@@ -286,8 +315,10 @@ impl SimpleQueryHandler for Service {
         C::Error: std::fmt::Debug,
         PgWireError: From<<C as Sink<PgWireBackendMessage>>::Error>,
     {
-        self.session.begin(client);
-        self._on_query(client, query).await
+        self.session.begin(client, &query.query);
+        let done = self._on_query(client, query).await;
+        self.session.end();
+        done
     }
 
     async fn do_query<C>(&self, client: &mut C, query: &str) -> PgWireResult<Vec<Response>>
@@ -344,8 +375,10 @@ impl ExtendedQueryHandler for Service {
         C::Error: std::fmt::Debug,
         PgWireError: From<<C as Sink<PgWireBackendMessage>>::Error>,
     {
-        self.session.begin(client);
-        match StoredStatement::parse(client, &message, self.query_parser()).await? {
+        self.session.begin(client, &message.query);
+        let parsed = StoredStatement::parse(client, &message, self.query_parser()).await;
+        self.session.end();
+        match parsed? {
             Some(statement) => client.portal_store().put_statement(Arc::new(statement)),
             None => client.portal_store().put_empty_statement(message.name.as_deref().unwrap_or(DEFAULT_NAME)),
         }
@@ -411,24 +444,16 @@ impl ExtendedQueryHandler for Service {
         C::Error: std::fmt::Debug,
         PgWireError: From<<C as Sink<PgWireBackendMessage>>::Error>,
     {
-        self.session.begin(client);
         let portal = client.portal_store().get_portal(message.name.as_deref().unwrap_or(DEFAULT_NAME));
-        if let Some(Entry::Value(portal)) = portal
-            && matches!(client.state(), PgWireConnectionState::ReadyForQuery)
-            && portal.state().try_lock().is_ok_and(|state| matches!(*state, PortalExecutionState::Initial))
-            && let Some(row) = self.prepared_point(&portal).await?
-        {
-            *portal.state().lock().await = PortalExecutionState::Finished;
-            let tag = Tag::new("SELECT").with_rows(usize::from(row.is_some()));
-            if let Some(row) = row {
-                client.feed(PgWireBackendMessage::DataRow(row)).await?;
-            }
-            client.feed(PgWireBackendMessage::CommandComplete(tag.into())).await?;
-            return Ok(());
-        }
-        self._on_execute(client, message).await
+        let text = match &portal {
+            Some(Entry::Value(portal)) => &*portal.statement.statement.0,
+            _ => "",
+        };
+        self.session.begin(client, text);
+        let done = self.execute(client, message, &portal).await;
+        self.session.end();
+        done
     }
-
     /// A cursor's portal has a text and no plan: its columns are planned for anew.
     async fn do_describe_portal<C>(
         &self,

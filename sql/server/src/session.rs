@@ -3,14 +3,15 @@
 use std::collections::HashMap;
 use std::future::{Future, pending};
 use std::io;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use pgwire::api::cancel::CancelHandler;
-use pgwire::api::{ClientInfo, PidSecretKeyGenerator};
+use pgwire::api::{ClientInfo, METADATA_APPLICATION_NAME, METADATA_DATABASE, METADATA_USER, PidSecretKeyGenerator};
 use pgwire::messages::ProtocolVersion;
 use pgwire::messages::cancel::CancelRequest;
 use pgwire::messages::startup::SecretKey;
@@ -22,6 +23,7 @@ use tokio::time::Instant;
 
 use crate::copy_in::CopyIn;
 use crate::error::{SqlError, SqlState};
+use crate::progress::Progress;
 use crate::sequence::Given;
 
 /// Where `datafusion-postgres` keeps what `SET statement_timeout` said, in milliseconds.
@@ -35,6 +37,38 @@ tokio::task_local! {
     static CURRENT: Arc<Session>;
 }
 
+/// Bytes of a command's text that are kept for those who look (`track_activity_query_size`).
+const QUERY_BYTES: usize = 1024;
+
+/// What a connection is doing. Times are microseconds since 1970.
+#[derive(Clone, Default)]
+pub struct Activity {
+    /// Who it is.
+    pub user: String,
+    /// Where it is.
+    pub database: String,
+    /// What its program calls itself.
+    pub application_name: String,
+    /// Its other end.
+    pub client: Option<SocketAddr>,
+    /// When it was made.
+    pub connected_us: i64,
+    /// Whether a command is under way.
+    pub is_active: bool,
+    /// The start of that command, or of the last one.
+    pub query: String,
+    /// When it began.
+    pub query_start_us: i64,
+    /// When `is_active` changed.
+    pub state_change_us: i64,
+    /// Scans of the command that is under way.
+    pub scans: Vec<Arc<Progress>>,
+}
+
+fn now_us() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as i64)
+}
+
 /// One connection.
 pub struct Session {
     /// Counts the client's commands: a cancel request is for the one that runs when it comes, and for none after it.
@@ -43,6 +77,7 @@ pub struct Session {
     deadline: Mutex<Option<Instant>>,
     /// The connection's socket, to see that its client has left while a command keeps it unread.
     socket: Option<std::net::TcpStream>,
+    activity: Mutex<Activity>,
     /// The `COPY ... FROM STDIN` that is under way.
     pub copy: Mutex<Option<CopyIn>>,
     /// Numbers of sequences that it was given.
@@ -57,6 +92,7 @@ impl Session {
             cancelled: watch::Sender::new(0),
             deadline: Mutex::new(None),
             socket,
+            activity: Mutex::default(),
             copy: Mutex::new(None),
             given: Mutex::default(),
         }
@@ -77,8 +113,39 @@ impl Session {
         client.session_extensions().get_or_insert_with(|| Arc::new(Session::new(None))).as_ref().clone()
     }
 
+    /// What it is doing.
+    pub fn activity(&self) -> Activity {
+        self.activity.lock().clone()
+    }
+
+    /// The command that is under way reads so.
+    pub fn reads(&self, scans: Vec<Arc<Progress>>) {
+        self.activity.lock().scans.extend(scans);
+    }
+
+    /// The command that was under way is over, or waits for its client.
+    pub fn end(&self) {
+        let mut activity = self.activity.lock();
+        (activity.is_active, activity.state_change_us) = (false, now_us());
+        activity.scans.clear();
+    }
+
     /// A command begins, with the time limit that its client has set.
-    pub fn begin<C: ClientInfo + ?Sized>(&self, client: &C) {
+    pub fn begin<C: ClientInfo + ?Sized>(&self, client: &C, text: &str) {
+        {
+            let mut activity = self.activity.lock();
+            let now_us = now_us();
+            (activity.is_active, activity.query_start_us, activity.state_change_us) = (true, now_us, now_us);
+            activity.query.clear();
+            activity.query.push_str(&text[..text.floor_char_boundary(QUERY_BYTES)]);
+            activity.scans.clear();
+            // `SET application_name` changes it.
+            if let Some(name) =
+                client.metadata().get(METADATA_APPLICATION_NAME).filter(|n| **n != activity.application_name)
+            {
+                activity.application_name.clone_from(name);
+            }
+        }
         self.command.fetch_add(1, Ordering::Relaxed);
         let limit = client.metadata().get(STATEMENT_TIMEOUT).and_then(|ms| ms.parse().ok()).map(Duration::from_millis);
         *self.deadline.lock() = limit.map(|limit| Instant::now() + limit);
@@ -168,9 +235,30 @@ impl Sessions {
         Arc::new(Sessions { next: AtomicI32::new(FIRST_PID), random: SystemRandom::new(), by_pid })
     }
 
+    /// Those that are connected, by their numbers.
+    pub fn all(&self) -> Vec<(i32, Arc<Session>)> {
+        let by_pid = self.by_pid.lock();
+        let mut all: Vec<_> =
+            by_pid.iter().filter_map(|(pid, (_, session))| Some((*pid, session.upgrade()?))).collect();
+        all.sort_by_key(|(pid, _)| *pid);
+        all
+    }
+
     /// Lets a client that has got its number be cancelled, as long as it is connected.
     pub fn add<C: ClientInfo + ?Sized>(self: &Arc<Self>, client: &C, session: &Arc<Session>) {
         let (pid, key) = client.pid_and_secret_key();
+        {
+            let said = |name: &str| client.metadata().get(name).cloned().unwrap_or_default();
+            let mut activity = session.activity.lock();
+            let user = said(METADATA_USER);
+            let database = said(METADATA_DATABASE);
+            activity.database = if database.is_empty() { user.clone() } else { database };
+            activity.user = user;
+            activity.application_name = said(METADATA_APPLICATION_NAME);
+            activity.client = Some(client.socket_addr());
+            activity.connected_us = now_us();
+            activity.state_change_us = activity.connected_us;
+        }
         self.by_pid.lock().insert(pid, (key, Arc::downgrade(session)));
         client.session_extensions().insert(Arc::clone(session));
         client.session_extensions().insert(Registered { sessions: Arc::clone(self), pid });

@@ -51,6 +51,8 @@ type Boundaries = (Instant, Arc<Vec<Bytes>>);
 
 /// How long the sizes of a table's regions are believed: they only say which side of a join is the smaller one.
 const SIZES_LAST: Duration = Duration::from_secs(60);
+/// How long they are waited for.
+const SIZES_WITHIN: Duration = Duration::from_secs(1);
 /// What the servers' filters are taken to let pass, as DataFusion's own.
 const PASSES_FILTERS: f64 = 0.2;
 /// Bytes that a row is taken for.
@@ -208,19 +210,40 @@ impl HBaseTable {
         Ok(sizes)
     }
 
+    /// The same, or nothing where the servers do not say at once: sizes are a hint, for which no query waits for a server that does not
+    /// answer, nor does the next one.
+    async fn sizes_at_once(&self) -> Arc<BTreeMap<Bytes, u64>> {
+        match tokio::time::timeout(SIZES_WITHIN, self.sizes()).await {
+            Ok(Ok(sizes)) => sizes,
+            Ok(Err(e)) => self.without_sizes(&e.to_string()),
+            Err(_) => self.without_sizes("no answer in time"),
+        }
+    }
+
+    /// Bytes of all regions together; nothing where the servers do not say at once.
+    pub async fn size_bytes(&self) -> Option<u64> {
+        let sizes = self.sizes_at_once().await;
+        (!sizes.is_empty()).then(|| sizes.values().sum())
+    }
+
+    /// The sizes are not known for a while: an empty list.
+    fn without_sizes(&self, why: &str) -> Arc<BTreeMap<Bytes, u64>> {
+        tracing::debug!("the sizes of {}'s regions are not known: {why}", self.mapping.hbase_table);
+        let none = Arc::new(BTreeMap::new());
+        *self.sizes.lock() = Some((Instant::now(), Arc::clone(&none)));
+        none
+    }
+
     /// About how many bytes a scan brings; nothing where the servers do not say.
     async fn estimate(&self, partitions: &[Vec<KeyRange>], has_filters: bool) -> Option<u64> {
         let ranges = || partitions.iter().flatten();
         let of_regions = if ranges().all(KeyRange::is_one_key) {
             ranges().count() as u64 * ROW_BYTES
         } else {
-            let sizes = match self.sizes().await {
-                Ok(sizes) => sizes,
-                Err(e) => {
-                    tracing::debug!("the sizes of {}'s regions are not known: {e}", self.mapping.hbase_table);
-                    return None;
-                }
-            };
+            let sizes = self.sizes_at_once().await;
+            if sizes.is_empty() {
+                return None;
+            }
             let mut all = 0;
             let mut regions = sizes.iter().peekable();
             while let Some((start, bytes)) = regions.next() {
@@ -234,33 +257,34 @@ impl HBaseTable {
         Some(if has_filters { (of_regions as f64 * PASSES_FILTERS) as u64 } else { of_regions })
     }
 
-    /// Row keys to be read, in at most `most` parts that end where regions do.
+    /// Row keys to be read, in at most `most` parts that end where regions do, and the first keys of each one's regions.
     async fn partitions(
         &self,
         ranges: Option<Vec<KeyRange>>,
         most: usize,
-    ) -> std::result::Result<Vec<Vec<KeyRange>>, SqlError> {
+    ) -> std::result::Result<(Vec<Vec<KeyRange>>, Vec<Arc<[Bytes]>>), SqlError> {
         if let Some(keys) = &ranges
             && keys.len() <= FEW_KEYS
             && keys.iter().all(KeyRange::is_one_key)
         {
-            return Ok(vec![keys.clone()]);
+            return Ok((vec![keys.clone()], Vec::new()));
         }
         let ranges = ranges.unwrap_or_else(|| vec![KeyRange { start: Vec::new(), stop: Vec::new() }]);
         let starts = self.region_starts().await?;
-        let touched: Vec<Vec<KeyRange>> = (0..starts.len())
+        let (touched, regions): (Vec<Vec<KeyRange>>, Vec<Bytes>) = (0..starts.len())
             .map(|at| {
                 let stop = starts.get(at + 1).map_or(&[][..], |next| &next[..]);
-                ranges.iter().filter_map(|range| range.within(&starts[at], stop)).collect::<Vec<_>>()
+                let inside: Vec<KeyRange> = ranges.iter().filter_map(|range| range.within(&starts[at], stop)).collect();
+                (inside, starts[at].clone())
             })
-            .filter(|ranges: &Vec<KeyRange>| !ranges.is_empty())
-            .collect();
+            .filter(|(inside, _)| !inside.is_empty())
+            .unzip();
         let each = touched.len().div_ceil(most.max(1)).max(1);
         let mut partitions: Vec<Vec<KeyRange>> = touched.chunks(each).map(|some| joined(some.concat())).collect();
         if partitions.is_empty() {
             partitions.push(Vec::new());
         }
-        Ok(partitions)
+        Ok((partitions, regions.chunks(each).map(Arc::from).collect()))
     }
 
     /// The rows of some keys: each as it is in HBase, and those that are there in all columns.
@@ -421,7 +445,7 @@ impl TableProvider for HBaseTable {
         let (columns, more) = self.cells_to_read(&projection, &pushed);
         let filters: Vec<Filter> = pushed.filters.into_iter().chain(more).collect();
         let most = state.config().target_partitions();
-        let partitions = self.partitions(pushed.ranges, most).await?;
+        let (partitions, regions) = self.partitions(pushed.ranges, most).await?;
         let equivalence = self.equivalence(&projection, &schema);
         let bytes = self.estimate(&partitions, !filters.is_empty()).await;
         let spec = ScanSpec {
@@ -434,6 +458,7 @@ impl TableProvider for HBaseTable {
             bytes,
             filters,
             partitions,
+            regions,
             limit,
             dynamic: Vec::new(),
         };

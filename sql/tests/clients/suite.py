@@ -223,6 +223,57 @@ def others_are_served_while_queries_compute():
     assert took < 5, f"20 rows in {took:.2f} s"
 
 
+def until(holds, what):
+    """Waits for what another connection does."""
+    deadline = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < deadline, f"not in 20 s: {what}"
+        time.sleep(0.02)
+
+
+@case
+def what_connections_do_and_how_far_they_are_is_seen():
+    with psycopg.connect(CONNECTION, autocommit=True, application_name="worker") as worker, psycopg.connect(
+        CONNECTION, autocommit=True
+    ) as watcher:
+        worker.execute("drop table if exists watched")
+        worker.execute("create table watched (k integer primary key, v text) split on (1000, 2000)")
+        with worker.cursor().copy("copy watched from stdin") as copy:
+            for k in range(3000):
+                copy.write_row((k, "x" * 1000))
+        size = "select pg_table_size(oid), pg_size_pretty(pg_total_relation_size(oid)) from pg_class where relname = 'watched'"
+        size, pretty = watcher.execute(size).fetchone()
+        assert 2_000_000 < size < 8_000_000 and pretty.endswith(("kB", "MB")), (size, pretty)
+
+        def state():
+            of_worker = "select state, query, usename, application_name, client_addr from pg_stat_activity where pid = %s"
+            return watcher.execute(of_worker, (worker.info.backend_pid,)).fetchone()
+
+        equal((state()[0], *state()[2:]), ("idle", "me", "worker", "127.0.0.1"))
+        query = LONG.replace("from n a,", "from watched w, n a,")
+
+        def compute():
+            try:
+                worker.execute(query)
+            except psycopg.errors.QueryCanceled:
+                pass
+
+        thread = threading.Thread(target=compute)
+        thread.start()
+        until(lambda: state()[:2] == ("active", query), "the query is active")
+        progress = "select relname, phase, regions_total, regions_done, rows_read, query from pg_stat_progress_query where pid = %s"
+        done = ("watched", "scanning", 3, 3, 3000, query)
+        until(lambda: watcher.execute(progress, (worker.info.backend_pid,)).fetchall() == [done], "it has read its table")
+        with psycopg.connect(CONNECTION.replace("user=me", "user=another"), autocommit=True) as other:
+            equal(other.execute("select count(*) from pg_stat_progress_query").fetchone(), (0,))
+            of_worker = "select state, query from pg_stat_activity where pid = %s"
+            equal(other.execute(of_worker, (worker.info.backend_pid,)).fetchone(), (None, "<insufficient privilege>"))
+        worker.cancel()
+        thread.join()
+        until(lambda: state()[0] == "idle", "it is idle")
+        equal(watcher.execute(progress, (worker.info.backend_pid,)).fetchall(), [])
+
+
 @case
 def psycopg_copies():
     with psycopg.connect(CONNECTION, autocommit=True) as connection:
