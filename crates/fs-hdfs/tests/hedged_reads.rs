@@ -1,4 +1,5 @@
 //! Reads that ask another DataNode when the first takes long, against DataNodes that do.
+#![allow(clippy::disallowed_methods, reason = "it measures what late DataNodes cost, on threads of its own")]
 
 use basalt_fs_hdfs::{HdfsVolume, Location, Settings};
 use fs::{FilePath, HedgedReads, Volume};
@@ -90,7 +91,6 @@ fn no_other_is_asked_in_time_and_none_where_that_is_off() {
 
 /// Two reads at once where one request more may be under way.
 #[test]
-#[allow(clippy::disallowed_methods, reason = "threads of a test")]
 fn no_more_requests_are_under_way_than_there_may_be() {
     let late = 20 * THRESHOLD;
     let place = Place::new(&[late, late], 1);
