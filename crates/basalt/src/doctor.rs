@@ -78,7 +78,7 @@ fn balancer(config: &Config) -> Option<Finding> {
     if !config.is_set("hbase.zookeeper.quorum") {
         return None;
     }
-    let who = tools::balancer_left_off(config)?;
+    let who = tools::cluster::balancer_left_off(config)?;
     Some(poor(
         "balancer",
         format!(

@@ -93,7 +93,7 @@ impl master::Observer for Mirror {
         });
     }
 
-    fn meta_replica(&self, id: u32, at: Option<(&ServerName, master::cluster::RegionState)>) {
+    fn meta_replica(&self, id: u32, at: Option<(&model::ServerName, master::cluster::RegionState)>) {
         report(match at {
             Some((server, state)) => self.znodes.set_meta_replica(id, server, state),
             None => self.znodes.remove_meta_replica(id),

@@ -138,7 +138,7 @@ async fn one_that_cannot_be_opened_does_not_hold_up_its_table() {
 #[tokio::test]
 async fn hbase_meta_has_them_too() {
     let life = fresh().await;
-    let alter = async |replication: &str| {
+    let alter = async |replication: &'static str| {
         let mut meta = TableDescriptor::meta();
         meta.attributes.insert("REGION_REPLICATION".into(), replication.into());
         let id = life.master.modify_table(&meta.name.clone(), meta, true, &caller()).await?;

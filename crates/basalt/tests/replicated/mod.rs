@@ -31,7 +31,7 @@ impl Cluster {
     async fn put_everywhere(&self, value: &str) {
         let table = self.connection.table(&self.table);
         for n in 0..REGIONS {
-            let put = Put::new(row(n)).add("f", "q", value.to_owned());
+            let put = Put::new(row(n)).add("f", "q", value);
             table.put(&put.build()).await.unwrap_or_else(|error| panic!("row {n}: {error}"));
         }
     }
