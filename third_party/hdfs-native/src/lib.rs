@@ -59,9 +59,9 @@ pub(crate) mod security;
 pub mod sync;
 
 pub use client::WriteOptions;
-#[cfg(feature = "fake")]
-pub use hdfs::fake_datanode::fake_hdfs;
-pub use hdfs::hedged_read::HedgedReadCounts;
 pub use client::{Client, ClientBuilder};
 pub use error::HdfsError;
 pub use error::Result;
+#[cfg(feature = "fake")]
+pub use hdfs::fake_datanode::fake_hdfs;
+pub use hdfs::hedged_read::HedgedReadCounts;

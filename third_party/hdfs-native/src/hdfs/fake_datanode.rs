@@ -174,9 +174,7 @@ async fn serve_rpc(
                 }
                 .encode_length_delimited_to_vec()
             }
-            "mkdirs" => {
-                hdfs::MkdirsResponseProto { result: true }.encode_length_delimited_to_vec()
-            }
+            "mkdirs" => hdfs::MkdirsResponseProto { result: true }.encode_length_delimited_to_vec(),
             method => panic!("Unexpected NameNode call {method}"),
         };
         let response_header = common::RpcResponseHeaderProto {
