@@ -211,7 +211,7 @@ impl Service {
         &self,
         client: &mut C,
         message: Execute,
-        portal: &Option<Entry<Arc<Portal<Parsed>>>>,
+        portal: &Option<Entry<Portal<Parsed>>>,
     ) -> PgWireResult<()>
     where
         C: ClientInfo + ClientPortalStore + Sink<PgWireBackendMessage> + Unpin + Send + Sync,
