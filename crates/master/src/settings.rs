@@ -426,7 +426,8 @@ pub const META_REPLICA_COUNT: Setting<u32> = Setting {
     min: 1,
     max: 65_536,
     unit: "count",
-    doc: "Where it is set, a master that starts gives hbase:meta that REGION_REPLICATION: itself and so many read replicas less one. HBase 2.4 and           later rather have hbase:meta altered (alter 'hbase:meta', REGION_REPLICATION => 3), which lasts.",
+    doc: "Where it is set, a master that starts sets REGION_REPLICATION of hbase:meta to it: the region itself and its read replicas. Since HBase 2.4 \
+          this is better done by alter 'hbase:meta', REGION_REPLICATION => 3.",
 };
 
 /// Whether the master is started for repairs.

@@ -297,7 +297,7 @@ async fn bring_up(
     // Servers may have come since.
     chores::wake_failed_opens(master);
     if let Err(error) = settle_meta_replicas(master).await {
-        tracing::error!(%error, "hbase:meta does not get the read replicas that hbase.meta.replica.count asks for; alter it instead");
+        tracing::error!(%error, "REGION_REPLICATION of hbase:meta was not set to hbase.meta.replica.count; set it in the shell: alter 'hbase:meta', REGION_REPLICATION => N");
     }
     let background = Arc::clone(master);
     tokio::spawn(async move { background.procedures.resume(&background, later).await });

@@ -229,7 +229,7 @@ impl Teller {
         for ((replica, server), told) in told.join_all().await {
             if let Err(error) = told {
                 let (region, id) = (replicas.region.name_string(), replica.replica_id);
-                tracing::info!(%region, replica = id, %server, %error, "a read replica missed edits; it gets them from store files after the next flush");
+                tracing::info!(%region, replica = id, %server, %error, "edits were not sent to a read replica; it reads them from store files after the next flush");
                 replicas.behind.insert(id, Behind { at: Some(server), since: Instant::now(), pause: FIRST_PATIENCE });
             }
         }

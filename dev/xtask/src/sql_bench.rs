@@ -203,7 +203,7 @@ fn asked(measured: &Measured<'_>, dir: &Path, query: &str) -> anyhow::Result<(f6
     let times = lines.iter().filter_map(|line| line.strip_prefix("Time: ")?.split(' ').next()?.parse::<f64>().ok());
     let mut times: Vec<f64> = times.collect();
     if times.len() != TIMES {
-        bail!("psql said {} times instead of {TIMES} for {query}", times.len());
+        bail!("psql printed {} times, not {TIMES}, for: {query}", times.len());
     }
     times.sort_by(f64::total_cmp);
     Ok((times[TIMES / 2], cores))

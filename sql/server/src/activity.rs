@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use datafusion::catalog::Session as State;
 use datafusion::common::ScalarValue;
@@ -176,9 +175,7 @@ impl TableProvider for OfSessions {
         _filters: &[Expr],
         _limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let rows = self.rows();
-        let batch =
-            if rows.is_empty() { RecordBatch::new_empty(self.schema()) } else { batch_of(&self.schema, &rows)? };
+        let batch = batch_of(&self.schema, &self.rows())?;
         let plan = MemorySourceConfig::try_new_exec(&[vec![batch]], self.schema(), projection.cloned())?;
         Ok(plan)
     }

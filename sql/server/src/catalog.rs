@@ -414,6 +414,14 @@ struct Schema {
     name: String,
 }
 
+impl Schema {
+    /// `pg_catalog`, where it may have what a name without a schema means.
+    fn system(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
+        let is_searched = self.name == "public" && name.starts_with("pg_");
+        is_searched.then(|| self.catalog.other_schemas.lock().get("pg_catalog").cloned())?
+    }
+}
+
 #[async_trait]
 impl SchemaProvider for Schema {
     fn table_names(&self) -> Vec<String> {
@@ -422,13 +430,20 @@ impl SchemaProvider for Schema {
     }
 
     async fn table(&self, name: &str) -> std::result::Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
-        let table = self.catalog.table(&self.name, name).await?;
-        Ok(table.map(|table| table as Arc<dyn TableProvider>))
+        if let Some(table) = self.catalog.table(&self.name, name).await? {
+            return Ok(Some(table));
+        }
+        match self.system(name) {
+            Some(system) => system.table(name).await,
+            None => Ok(None),
+        }
     }
 
     fn table_exist(&self, name: &str) -> bool {
         let known = self.catalog.known.read();
         let has = |name: &str| known.entries.contains_key(&(self.name.clone(), name.to_owned()));
-        has(name) || with_versions(name).is_some_and(|(name, _)| has(name))
+        has(name)
+            || with_versions(name).is_some_and(|(name, _)| has(name))
+            || self.system(name).is_some_and(|system| system.table_exist(name))
     }
 }

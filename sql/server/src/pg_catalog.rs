@@ -232,6 +232,9 @@ fn numbers(of: &[i16], field: Option<&Field>) -> Result<ScalarValue> {
 }
 
 pub fn batch_of(schema: &SchemaRef, rows: &[Row]) -> Result<RecordBatch> {
+    if rows.is_empty() {
+        return Ok(RecordBatch::new_empty(Arc::clone(schema)));
+    }
     let arrays = schema.fields().iter().map(|field| {
         let of = field.data_type();
         let value = |row: &Row| match row.iter().find(|(name, _)| name == field.name()) {

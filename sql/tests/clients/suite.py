@@ -246,7 +246,7 @@ def what_connections_do_and_how_far_they_are_is_seen():
         assert 2_000_000 < size < 8_000_000 and pretty.endswith(("kB", "MB")), (size, pretty)
 
         def state():
-            of_worker = "select state, query, usename, application_name, client_addr from pg_catalog.pg_stat_activity where pid = %s"
+            of_worker = "select state, query, usename, application_name, client_addr from pg_stat_activity where pid = %s"
             return watcher.execute(of_worker, (worker.info.backend_pid,)).fetchone()
 
         equal((state()[0], *state()[2:]), ("idle", "me", "worker", "127.0.0.1"))
@@ -261,12 +261,12 @@ def what_connections_do_and_how_far_they_are_is_seen():
         thread = threading.Thread(target=compute)
         thread.start()
         until(lambda: state()[:2] == ("active", query), "the query is active")
-        progress = "select relname, phase, regions_total, regions_done, rows_read, query from pg_catalog.pg_stat_progress_query where pid = %s"
+        progress = "select relname, phase, regions_total, regions_done, rows_read, query from pg_stat_progress_query where pid = %s"
         done = ("watched", "scanning", 3, 3, 3000, query)
         until(lambda: watcher.execute(progress, (worker.info.backend_pid,)).fetchall() == [done], "it has read its table")
         with psycopg.connect(CONNECTION.replace("user=me", "user=another"), autocommit=True) as other:
-            equal(other.execute("select count(*) from pg_catalog.pg_stat_progress_query").fetchone(), (0,))
-            of_worker = "select state, query from pg_catalog.pg_stat_activity where pid = %s"
+            equal(other.execute("select count(*) from pg_stat_progress_query").fetchone(), (0,))
+            of_worker = "select state, query from pg_stat_activity where pid = %s"
             equal(other.execute(of_worker, (worker.info.backend_pid,)).fetchone(), (None, "<insufficient privilege>"))
         worker.cancel()
         thread.join()

@@ -159,7 +159,7 @@ impl Restart {
     async fn switch_balancer_off(&self) -> anyhow::Result<bool> {
         let (admin, options) = (self.mover.connection.admin(), self.mover.connection.options());
         let left = balancer_note::left(options).await.unwrap_or_else(|error| {
-            eprintln!("whether an earlier rolling restart has left the balancer off is not known: {error:#}");
+            eprintln!("cannot read from ZooKeeper whether an earlier rolling restart left the balancer off; after this one, look (balancer_enabled in basalt shell): {error:#}");
             None
         });
         if let Some(who) = &left {
@@ -181,7 +181,7 @@ impl Restart {
         let connection = &self.mover.connection;
         connection.admin().set_balancer(true, true).await.context("the balancer is off: balance_switch true")?;
         if let Err(error) = balancer_note::take_back(connection.options()).await {
-            eprintln!("the balancer is on, but the next rolling restart takes it for left off: {error:#}");
+            eprintln!("the balancer is on again, but the znode that says it is off is still there; the next rolling restart removes it: {error:#}");
         }
         Ok(())
     }
