@@ -28,6 +28,9 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// Between two tries to have a primary flushed.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
+/// A log that has failed is asked for entries again after so long.
+const LOG_PAUSE: Duration = Duration::from_secs(1);
+
 /// hbase:meta is asked where replicas are that are not where they were, so long after the time before; doubled each time.
 const FIRST_LOOK: Duration = Duration::from_millis(100);
 /// It does not grow beyond it.
@@ -190,7 +193,10 @@ impl Teller {
             }
             self.look(&mut replicas, &source).await;
             replicas.want_files(&source);
-            if replicas.behind.is_empty() {
+            if source.log_fails() {
+                // It would say so again and again, until the server ends.
+                tokio::time::sleep(LOG_PAUSE).await;
+            } else if replicas.behind.is_empty() {
                 news.notified().await;
             } else {
                 // Its end is the sign to look again.

@@ -100,11 +100,15 @@ impl State {
 
 /// Tells who sends that there is something.
 #[derive(Default)]
-struct News(OnceLock<Box<dyn Fn() + Send + Sync>>);
+struct News {
+    tell: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    /// The log did not get the entry that is next, and would say so again at once.
+    log_fails: AtomicBool,
+}
 
 impl News {
     fn tell(&self) {
-        if let Some(tell) = self.0.get() {
+        if let Some(tell) = self.tell.get() {
             tell();
         }
     }
@@ -166,7 +170,7 @@ impl Outbox {
 
     /// Has `tell` called, from whatever thread and perhaps without cause, when [`Outbox::take`] may give something. The first one stays.
     pub fn on_news(&self, tell: impl Fn() + Send + Sync + 'static) {
-        let _the_first_stays = self.news.0.set(Box::new(tell));
+        let _the_first_stays = self.news.tell.set(Box::new(tell));
         self.news.tell();
     }
 
@@ -196,6 +200,7 @@ impl Outbox {
     /// The next entries that may be told, about so many bytes at most, one at least if there is one.
     pub fn take(&self, most_bytes: usize) -> Vec<Outgoing> {
         let mut state = self.state.lock();
+        self.news.log_fails.store(false, Ordering::Relaxed);
         let (mut taken, mut bytes) = (Vec::new(), 0);
         while let Some(next) = state.next_entry()
             && next.is_durable()
@@ -227,7 +232,17 @@ impl Outbox {
         // It may be called at once.
         drop(state);
         let news = self.news.clone();
-        ticket.on_done_at(level, move |_| news.tell());
+        ticket.on_done_at(level, move |done| {
+            if done.is_err() {
+                news.log_fails.store(true, Ordering::Relaxed);
+            }
+            news.tell();
+        });
+    }
+
+    /// Whether nothing could be taken last because the log has failed: to be asked again after a while, whatever is told meanwhile.
+    pub fn log_fails(&self) -> bool {
+        self.news.log_fails.load(Ordering::Relaxed)
     }
 
     /// Some replica has missed something: with the next flush of everything all of them are told which files there are. `now`: it is one that has

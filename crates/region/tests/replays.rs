@@ -6,7 +6,8 @@ use basalt_region::{
 };
 use base::{Rng, SeqId, TimestampMs};
 use cell::{CellBlock, CellBuffer, CellType};
-use fs::{FilePath, Volume};
+use fs::mem::Fault;
+use fs::{FaultKind, FilePath, Volume};
 use model::{Get, RegionInfo, Scan, TableDescriptor};
 use proto::pb;
 use std::collections::{BTreeMap, VecDeque};
@@ -313,6 +314,28 @@ fn tell_from(log: &wal::Log, primary: &Region, replica: &Region) -> (usize, bool
                 InheritedEdit { seq_id: next.seq_id, write_time: TimestampMs(next.write_time_ms), nonce: None, cells };
             replica.replay(&edit).expect("replayed");
         }
+    }
+}
+
+/// Whoever sends would ask again and again, with all that a processor gives, until the server ends.
+#[test]
+fn a_log_that_fails_is_named_so_that_it_is_not_asked_without_end() {
+    for (kind, is_over) in [(FaultKind::Io, true), (FaultKind::Full, false)] {
+        let server = telling(1 << 20);
+        let primary = replicated(&server, &[]);
+        let replica = replica_elsewhere(&server, &primary);
+        tell(&server, &primary, &replica);
+        let outbox = primary.outbox().expect("it has replicas");
+        let applied = primary.apply(&[put("a", "f", "q", 1, "v")]).expect("applied");
+        assert!(outbox.take(1 << 20).is_empty() && !outbox.log_fails(), "nobody has synced");
+        let path_contains = Some("WALs/".to_owned());
+        server.volume.inject(Fault { op: None, path_contains, nth: 1, kind, forever: true });
+        applied.commit.wait().expect_err("the log fails");
+        // Where the disk is full the entry goes on waiting, and who sends is told when it is there.
+        assert!(outbox.take(1 << 20).is_empty() && outbox.log_fails() == is_over, "{kind:?}");
+        server.volume.clear_faults();
+        let _outcome = server.env.log.sync_once();
+        assert_eq!((outbox.take(1 << 20).is_empty(), outbox.log_fails()), (is_over, is_over), "{kind:?}");
     }
 }
 

@@ -66,6 +66,11 @@ impl ReplicaSource {
         self.with(|_, outbox| outbox.openings()).unwrap_or_default()
     }
 
+    /// Whether there is nothing to take because the log fails: see [`Outbox::log_fails`].
+    pub fn log_fails(&self) -> bool {
+        self.with(|_, outbox| outbox.log_fails()).unwrap_or_default()
+    }
+
     /// The next entries; `None`: there are none now.
     pub fn take(&self) -> Option<ReplicaEntries> {
         self.with(|region, outbox| {
