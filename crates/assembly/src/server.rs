@@ -59,6 +59,7 @@ fn cache_options(config: &Config, ledger: &Ledger, second: Option<Arc<SecondLeve
         second,
         policy: config.text(BLOCK_CACHE_POLICY.key).and_then(CachePolicy::parse).unwrap_or_default(),
         verify_checksums: config.get(&CHECKSUM_VERIFY),
+        direct_reads: config.get(&hfile::settings::DIRECT_READS),
         slow_read_ms: u64::try_from(config.get(&hfile::settings::SLOW_READ_MS)).ok(),
     }
 }

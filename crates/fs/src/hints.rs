@@ -129,6 +129,8 @@ pub trait ReadHints: ReadAt {
     fn block_hosts(&self, _part: FilePart) -> Option<BlockHosts> {
         None
     }
+    /// Who reads keeps for himself what is read again: from now on bytes do not pass through the operating system's memory, as far as the volume can.
+    fn past_cache(&self) {}
     /// The place that failed since the file was opened, if one did: the file is to be opened anew when that is back. Asks nobody.
     fn lost_with(&self) -> Option<String> {
         None
@@ -278,6 +280,13 @@ impl dyn ReadAt + '_ {
     /// [`ReadHints::lost_with`].
     pub fn lost_with(&self) -> Option<String> {
         self.hints().and_then(|hints| hints.lost_with())
+    }
+
+    /// [`ReadHints::past_cache`].
+    pub fn past_cache(&self) {
+        if let Some(hints) = self.hints() {
+            hints.past_cache();
+        }
     }
 
     /// [`ReadHints::will_need`].

@@ -18,7 +18,7 @@ use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What is gathered goes out in pieces that end where the file's length is a multiple of this: of a piece that is written at a round place the
 /// kernel makes one large page, else a dozen, and each costs those who write, read and drop it the same. In turns, 256 MB in pieces of 128 KiB instead of 66
@@ -146,7 +146,7 @@ impl LocalVolume {
 impl Volume for LocalVolume {
     fn open(&self, path: &FilePath) -> Result<Arc<dyn ReadAt>> {
         let file = File::open(self.place(path)).map_err(|e| Error::new("open", path, e))?;
-        Ok(Arc::new(LocalFile { file, path: path.clone() }))
+        Ok(Arc::new(LocalFile { file, path: path.clone(), is_direct: AtomicBool::new(false) }))
     }
 
     fn create(&self, path: &FilePath) -> Result<Box<dyn Appender>> {
@@ -286,13 +286,29 @@ fn dir_entry(name: String, meta: &fs::Metadata) -> DirEntry {
 struct LocalFile {
     file: File,
     path: FilePath,
+    /// It is read past the page cache.
+    is_direct: AtomicBool,
+}
+
+impl LocalFile {
+    fn read_direct(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
+        match direct::read_exact_at(&self.file, buf, offset) {
+            // The file system takes the flag, and not such reads.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                self.is_direct.store(false, Ordering::Relaxed);
+                direct::set_direct(&self.file, false);
+                self.file.read_exact_at(buf, offset)
+            }
+            read => read,
+        }
+    }
 }
 
 impl ReadAt for LocalFile {
     fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> Result<()> {
-        self.file
-            .read_exact_at(buf, offset)
-            .map_err(|e| Error::new(format!("read {} bytes of", buf.len()), &self.path, e).at(offset))
+        let is_direct = self.is_direct.load(Ordering::Relaxed);
+        let read = if is_direct { self.read_direct(buf, offset) } else { self.file.read_exact_at(buf, offset) };
+        read.map_err(|e| Error::new(format!("read {} bytes of", buf.len()), &self.path, e).at(offset))
     }
 
     fn len(&self) -> Result<u64> {
@@ -315,7 +331,16 @@ impl ReadHints for LocalFile {
         }
     }
 
+    fn past_cache(&self) {
+        if direct::set_direct(&self.file, true) {
+            self.is_direct.store(true, Ordering::Relaxed);
+        }
+    }
+
     fn will_need(&self, offset: u64, len: u64) {
+        if self.is_direct.load(Ordering::Relaxed) {
+            return;
+        }
         // A hint: a file system that does not know it changes nothing.
         let _ = rustix::fs::fadvise(&self.file, offset, std::num::NonZeroU64::new(len), Advice::WillNeed);
     }

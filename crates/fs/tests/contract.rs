@@ -249,3 +249,41 @@ fn pages_of_a_file_written_past_the_page_cache_are_not_taken() {
     println!("{usual} and {past} bytes in the page cache");
     assert!(past <= 1 << 20 || past == usual, "{past} of {usual} bytes");
 }
+
+/// Whatever part of a file is read past the page cache is what was written, and where the file ends is an error as ever.
+#[test]
+fn files_read_past_the_cache_are_the_same_bytes() {
+    let scratch = Scratch::new("direct-reads");
+    let volume = LocalVolume::open(&scratch.0).expect("opened");
+    let bytes: Vec<u8> = (0..700_001u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let name = path("file");
+    let mut file = volume.create(&name).expect("created");
+    file.append(&bytes).expect("appended");
+    file.sync().expect("synced");
+    let file = volume.open(&name).expect("opened");
+    file.past_cache();
+    file.will_need(0, 100_000);
+    let rng = base::Rng::seeded(7);
+    let mut parts = vec![
+        (0, bytes.len()),
+        (0, 1),
+        (4095, 2),
+        (4096, 4096),
+        (bytes.len() - 1, 1),
+        (8192, 256 << 10),
+        (bytes.len(), 0),
+    ];
+    parts.extend((0..300).map(|_| {
+        let from = rng.below(bytes.len() as u64) as usize;
+        (from, rng.below((bytes.len() - from) as u64 + 1) as usize)
+    }));
+    for (from, len) in parts {
+        let mut read = vec![0; len];
+        file.read_exact_at(&mut read, from as u64).expect("read");
+        assert!(read == bytes[from..from + len], "{len} bytes from {from}");
+    }
+    for (from, len) in [(bytes.len() - 1, 2), (bytes.len(), 1), (bytes.len() + 9000, 1), (0, bytes.len() + 1)] {
+        let error = file.read_exact_at(&mut vec![0; len], from as u64).expect_err("it ends before");
+        assert_eq!(error.kind(), ErrorKind::UnexpectedEof, "{len} bytes from {from}");
+    }
+}

@@ -90,6 +90,8 @@ pub struct CacheOptions {
     pub policy: CachePolicy,
     /// Whether the checksums of blocks are compared that are read from files and from the second level.
     pub verify_checksums: bool,
+    /// Whether files are read past the operating system's cache ([`fs::ReadHints::past_cache`]).
+    pub direct_reads: bool,
     /// Reads of files that take longer than so many milliseconds are slow (`hbase.fs.reader.warn.time.ms`); `None`: none is.
     pub slow_read_ms: Option<u64>,
 }
@@ -102,6 +104,7 @@ impl CacheOptions {
             second: None,
             policy: CachePolicy::default(),
             verify_checksums: true,
+            direct_reads: false,
             slow_read_ms: None,
         }
     }
@@ -166,6 +169,7 @@ pub struct BlockCache {
     file_bytes: base::Adder,
     second: Option<Arc<SecondLevel>>,
     verify_checksums: bool,
+    direct_reads: bool,
     file_reads: FileReads,
     /// By which reads of files are timed, if they are.
     clock: OnceLock<Arc<dyn Clock>>,
@@ -223,7 +227,7 @@ impl BlockCache {
 
     /// A cache as `options` say.
     pub fn with(options: CacheOptions) -> Arc<BlockCache> {
-        let CacheOptions { capacity_bytes, second, policy, verify_checksums, slow_read_ms } = options;
+        let CacheOptions { capacity_bytes, second, policy, verify_checksums, direct_reads, slow_read_ms } = options;
         let shards = (capacity_bytes / MIN_SHARD_BYTES).clamp(1, MAX_SHARDS).next_power_of_two().min(MAX_SHARDS);
         let slot = || {
             let counts = policy == CachePolicy::TinyLfu;
@@ -243,6 +247,7 @@ impl BlockCache {
             file_bytes: base::Adder::default(),
             second,
             verify_checksums,
+            direct_reads,
             file_reads: FileReads::new(slow_read_ms),
             clock: OnceLock::new(),
         })
@@ -301,6 +306,11 @@ impl BlockCache {
     /// Whether the checksums of blocks are compared that files are read for ([`CacheOptions::verify_checksums`]).
     pub(crate) fn verifies_checksums(&self) -> bool {
         self.verify_checksums
+    }
+
+    /// Whether files are read past the operating system's cache ([`CacheOptions::direct_reads`]).
+    pub(crate) fn reads_directly(&self) -> bool {
+        self.direct_reads
     }
 
     /// The level below this one, if there is one.

@@ -44,6 +44,18 @@ pub const BLOOM_BLOCK_SIZE: Setting<u32> = Setting {
     doc: "Size of the chunks that a Bloom filter is read and cached in.",
 };
 
+/// Whether files are read past the operating system's cache.
+pub const DIRECT_READS: Setting<bool> = Setting {
+    key: "basalt.hfile.direct.reads",
+    default: false,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "Store files on local disks are read past the operating system's cache (O_DIRECT): what the block cache holds is not held twice, and \
+          what it does not hold comes from the disk. For servers to whose block cache nearly all memory is given. File systems that cannot do it \
+          are read in the usual way. Basalt's own; read at the start.",
+};
+
 /// Bytes under one checksum.
 pub const BYTES_PER_CHECKSUM: Setting<u32> = Setting {
     key: "hbase.hstore.bytes.per.checksum",
@@ -141,6 +153,7 @@ pub const ALL: &[&dyn SettingRow] = &[
     &BLOOM_ERROR_RATE,
     &BLOOM_BLOCK_SIZE,
     &BYTES_PER_CHECKSUM,
+    &DIRECT_READS,
     &CHECKSUM_ALGORITHM,
     &HASH_TYPE,
     &FORMAT_VERSION,

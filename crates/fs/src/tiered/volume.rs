@@ -11,7 +11,7 @@ use crate::{
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 impl Volume for TieredVolume {
@@ -323,6 +323,8 @@ impl Place {
 pub(super) struct PlacedFile {
     path: FilePath,
     place: RwLock<Arc<Place>>,
+    /// It is read past the page cache, wherever it is.
+    is_past_cache: AtomicBool,
 }
 
 impl PlacedFile {
@@ -346,7 +348,11 @@ impl TieredVolume {
     fn open_placed(&self, path: &FilePath, record: &Record) -> Result<Arc<dyn ReadAt>> {
         let place = self.open_on(path, record)?;
         let other = place.other.clone();
-        let file = Arc::new(PlacedFile { path: path.clone(), place: RwLock::new(Arc::new(place)) });
+        let file = Arc::new(PlacedFile {
+            path: path.clone(),
+            place: RwLock::new(Arc::new(place)),
+            is_past_cache: AtomicBool::new(false),
+        });
         if let Some(other) = other {
             let mut readers = other.readers.lock();
             readers.entry(record.object.clone()).or_default().push(Arc::downgrade(&file));
@@ -362,6 +368,9 @@ impl TieredVolume {
             return;
         }
         let Ok(place) = open().map(Arc::new) else { return };
+        if readers.iter().any(|reader| reader.is_past_cache.load(Ordering::Relaxed)) {
+            place.inner.past_cache();
+        }
         for reader in &readers {
             *reader.place.write() = place.clone();
         }
@@ -410,6 +419,11 @@ impl ReadAt for PlacedFile {
 }
 
 impl ReadHints for PlacedFile {
+    fn past_cache(&self) {
+        self.is_past_cache.store(true, Ordering::Relaxed);
+        self.place().inner.past_cache();
+    }
+
     fn will_need(&self, offset: u64, len: u64) {
         self.place().inner.will_need(offset, len);
     }
