@@ -109,18 +109,18 @@ struct Index {
 }
 
 /// Where the bytes of a block are to be had that contends for a place.
-enum From {
+enum Origin {
     /// In the oldest segment: where, how many, their checksum.
     Segment(u32, u32, u32),
     /// It was read from its file.
     File(Bytes),
 }
 
-impl From {
+impl Origin {
     fn len_bytes(&self) -> u64 {
         match self {
-            From::Segment(_, len, _) => u64::from(*len),
-            From::File(raw) => raw.len() as u64,
+            Origin::Segment(_, len, _) => u64::from(*len),
+            Origin::File(raw) => raw.len() as u64,
         }
     }
 }
@@ -500,24 +500,24 @@ impl SecondLevel {
     /// Has the blocks of the oldest segment and new ones contend for its place: who was asked for more stays or comes in, the one that is there where both
     /// were asked for as much. Where little is new the segment goes round as it is; else it goes, and `blocks` are those that are to be written.
     fn contend(&self, oldest: &Arc<Segment>, blocks: &mut Vec<(BlockKey, Bytes)>) {
-        let mut all: Vec<(u8, BlockKey, From)> = {
+        let mut all: Vec<(u8, BlockKey, Origin)> = {
             let index = self.index.read();
             let of_it = |key: &BlockKey| index.places.get(key).filter(|place| place.segment.id == oldest.id);
             let held = oldest.keys.iter().filter_map(|key| Some((key, of_it(key)?)));
-            held.map(|(key, place)| (self.frequencies.of(key), *key, From::Segment(place.at, place.len, place.crc)))
+            held.map(|(key, place)| (self.frequencies.of(key), *key, Origin::Segment(place.at, place.len, place.crc)))
                 .collect()
         };
         let held = all.len();
         let held_bytes = all.iter().map(|(_, _, from)| from.len_bytes()).sum();
-        all.extend(blocks.drain(..).map(|(key, raw)| (self.frequencies.of(key), key, From::File(raw))));
+        all.extend(blocks.drain(..).map(|(key, raw)| (self.frequencies.of(key), key, Origin::File(raw))));
         // Stable: of equals those come first that are there.
         all.sort_by_key(|(count, ..)| std::cmp::Reverse(*count));
         let place_bytes = self.options.segment_bytes.max(held_bytes);
         let (mut left_bytes, mut new_bytes) = (place_bytes, 0);
-        let mut stay: Vec<(BlockKey, From)> = Vec::new();
+        let mut stay: Vec<(BlockKey, Origin)> = Vec::new();
         let (mut kept, mut refused) = (0, 0);
         for (_, key, from) in all {
-            let (len, is_new) = (from.len_bytes(), matches!(from, From::File(_)));
+            let (len, is_new) = (from.len_bytes(), matches!(from, Origin::File(_)));
             if len <= left_bytes {
                 left_bytes -= len;
                 new_bytes += if is_new { len } else { 0 };
@@ -534,8 +534,8 @@ impl SecondLevel {
                 index.segments.rotate_left(1);
             }
             let new = |(key, from)| match from {
-                From::File(raw) => Some((key, raw)),
-                From::Segment(..) => None,
+                Origin::File(raw) => Some((key, raw)),
+                Origin::Segment(..) => None,
             };
             blocks.extend(stay.into_iter().filter_map(new));
             return;
@@ -544,8 +544,8 @@ impl SecondLevel {
         self.evicted.fetch_add((held - kept) as u64, Ordering::Relaxed);
         for (key, from) in stay {
             match from {
-                From::File(raw) => blocks.push((key, raw)),
-                From::Segment(at, len, crc) => match self.read(oldest, at, len, crc) {
+                Origin::File(raw) => blocks.push((key, raw)),
+                Origin::Segment(at, len, crc) => match self.read(oldest, at, len, crc) {
                     Some(raw) => blocks.push((key, raw)),
                     None => _ = self.evicted.fetch_add(1, Ordering::Relaxed),
                 },

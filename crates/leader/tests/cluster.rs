@@ -86,11 +86,7 @@ async fn a_backup_takes_over_and_regions_stay_where_they_are() {
     let (master, leader, servers) = two_servers(&mut place).await;
     let mut rows = Rows::create(&place).await;
     rows.put(100).await;
-    let mut backup = place.master();
-    until("the backup waits", async || {
-        place.tree.children("/hbase/backup-masters").is_ok_and(|names| names.len() == 1)
-    })
-    .await;
+    let mut backup = place.backup_master().await;
     let before = rows.regions().await;
     master.kill(Some(leader)).await;
     // Nobody leads, and the data is served.

@@ -210,11 +210,7 @@ async fn they_stay_where_they_are_when_a_backup_takes_over_and_the_balancer_part
     until("nothing moves", async || leader.master().unfinished_procedures() == 0).await;
     let before = places(&leader);
 
-    let mut backup = place.master();
-    until("the backup waits", async || {
-        place.tree.children("/hbase/backup-masters").is_ok_and(|names| names.len() == 1)
-    })
-    .await;
+    let mut backup = place.backup_master().await;
     master.kill(Some(leader)).await;
     let leader = backup.leads().await;
     assert_eq!(places(&leader), before, "nothing was opened anew");
@@ -444,11 +440,7 @@ async fn hbase_meta_has_them_too() {
 
     // The next master finds them where they are.
     let before = meta_places(&both).await;
-    let mut backup = place.master();
-    until("the backup waits", async || {
-        place.tree.children("/hbase/backup-masters").is_ok_and(|names| names.len() == 1)
-    })
-    .await;
+    let mut backup = place.backup_master().await;
     master.kill(Some(leader)).await;
     let leader = backup.leads().await;
     let by_rpc = place.connect_by_rpc(backup.address());

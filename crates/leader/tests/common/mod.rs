@@ -91,6 +91,16 @@ impl Place {
         u64::try_from(self.clock.now_ms().0).expect("after 1970")
     }
 
+    /// Starts a master beside the active one; it waits for its turn.
+    pub async fn backup_master(&self) -> MasterProcess {
+        let backup = self.master();
+        until("the backup waits", async || {
+            self.tree.children("/hbase/backup-masters").is_ok_and(|names| names.len() == 1)
+        })
+        .await;
+        backup
+    }
+
     /// Starts a master, which may be a backup.
     pub fn master(&self) -> MasterProcess {
         let (tree, port) = (self.tree.another_session(), Arc::new(LeaderPort::default()));

@@ -181,7 +181,9 @@ impl Restart {
         let connection = &self.mover.connection;
         connection.admin().set_balancer(true, true).await.context("the balancer is off: balance_switch true")?;
         if let Err(error) = balancer_note::take_back(connection.options()).await {
-            eprintln!("the balancer is on again, but the znode that says it is off is still there; the next rolling restart removes it: {error:#}");
+            eprintln!(
+                "the balancer is on again, but the znode that says it is off is still there; the next rolling restart removes it: {error:#}"
+            );
         }
         Ok(())
     }
