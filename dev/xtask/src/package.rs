@@ -1,13 +1,14 @@
 //! `cargo xtask package`: what people install. A tarball, a Debian package, an OCI image, their checksums, and a list of what is in the binary; each
-//! of them tried: in a bare Debian, or in an emulator where the machine is another.
+//! of them tried in a bare Debian, by an emulator where the machine is another.
 //!
 //! Always true: the same tree and binary give the same bytes; completions and man pages come from the command line's own definition, which the
-//! binary writes itself.
+//! binary writes itself. What could not be tried is called untested in the output.
 
 mod clean_root;
 mod deb;
 mod image;
 mod machine;
+mod runner;
 mod sbom;
 
 pub use machine::Machine;
@@ -17,8 +18,9 @@ use std::process::Command;
 
 use anyhow::{Context, bail};
 
-use crate::report::Report;
+use crate::report::{Outcome, Report};
 use crate::{run, toolchain};
+use runner::Runner;
 
 /// Makes all of it below `target/package/MACHINE`, then installs and runs what it made: of a release build, or of the binary that
 /// `BASALT_BINARY` names.
@@ -38,72 +40,73 @@ pub fn run(report: &mut Report, machine: Option<Machine>) -> anyhow::Result<()> 
     if out.exists() {
         std::fs::remove_dir_all(&out)?;
     }
-    if machine == here {
-        package_here(report, machine, &binary, &out)
-    } else {
-        package_elsewhere(report, machine, here, &binary, &out)
-    }
-}
-
-fn package_here(report: &mut Report, machine: Machine, binary: &Path, out: &Path) -> anyhow::Result<()> {
-    let version = version(binary)?;
+    std::fs::create_dir_all(&out)?;
+    let runner = match Runner::of(machine, &out) {
+        Ok(runner) => Some(runner),
+        Err(why) => {
+            let what = format!("UNTESTED: no binary of {} runs here ({why:#})", machine.name());
+            report.part(&what, || Ok(Outcome::default()));
+            None
+        }
+    };
+    // The command line is the same in both: where its own does not run, a binary of this machine writes what it says of itself.
+    let own = run::target_dir().join(here.triple()).join("release/basalt");
+    let native = Runner::Native;
+    let writer = match &runner {
+        Some(runner) => Writer { runner, binary: &binary },
+        None if own.is_file() => Writer { runner: &native, binary: &own },
+        None => bail!(
+            "nothing here writes completions and man pages: an emulator is to run {}, or {} is to be there (cargo xtask package makes it)",
+            binary.display(),
+            own.display()
+        ),
+    };
+    let version = version(&writer)?;
     let mut made = None;
-    report.step("tarball, Debian package, image, checksums", || {
-        made = Some(make(machine, binary, binary, &version, out)?);
+    report.step("tarball, Debian package, image", || {
+        let mut files = make(machine, &binary, &writer, &version, &out)?;
+        files.files.push(image::write(&files.root, &version, machine, &out.join("image"))?);
+        made = Some(files);
         Ok(())
     });
-    let Some(mut made) = made else { return Ok(()) };
-    report.step("the image", || {
-        let layout = out.join("image");
-        let archive = image::write(&made.root, &version, machine, &layout)?;
-        made.files.push(archive);
+    let Some(made) = made else { return Ok(()) };
+    report.step("checksums", || checksums(&out, &made.files));
+    if let Some(runner) = &runner {
+        try_all(report, machine, runner, &version, &made, &out);
+    }
+    println!("    {}", out.display());
+    Ok(())
+}
+
+/// Installs and runs what was made.
+fn try_all(report: &mut Report, machine: Machine, runner: &Runner, version: &str, made: &Made, out: &Path) {
+    report.step("the package's files", || try_files(runner, out, &made.deb));
+    report.step("the image serves a table", || {
         let place = out.join("image-root");
-        clean_root::try_image(&layout, &place)?;
+        clean_root::try_image(&out.join("image"), &place)?;
         Ok(std::fs::remove_dir_all(place)?)
     });
-    report.step("checksums", || checksums(out, &made.files));
-    report.step("the package's files", || try_files(out, &made.deb));
     report.step("installed, started, upgraded, downgraded, removed and purged in a bare Debian", || {
         let place = out.join("debian");
-        clean_root::debian(&place)?;
+        clean_root::debian(machine, &place)?;
         let newer = out.join("newer.deb");
         deb::write(&made.root, &format!("{version}+1"), machine, out, &newer)?;
         clean_root::try_package(&place, &made.deb, &newer)?;
         std::fs::remove_file(newer)?;
         Ok(std::fs::remove_dir_all(place)?)
     });
-    println!("    {}", out.display());
-    Ok(())
 }
 
-/// For another machine: its completions and pages are written by a binary that runs here, which the command line is the same in.
-fn package_elsewhere(
-    report: &mut Report,
-    machine: Machine,
-    here: Machine,
-    binary: &Path,
-    out: &Path,
-) -> anyhow::Result<()> {
-    let own = run::target_dir().join(here.triple()).join("release/basalt");
-    if !own.is_file() {
-        bail!("{} is not there: package for {} first, its binary writes the pages", own.display(), here.name());
+/// A binary that runs here and writes what it knows of its command line: its version, completions, pages and settings.
+struct Writer<'a> {
+    runner: &'a Runner,
+    binary: &'a Path,
+}
+
+impl Writer<'_> {
+    fn command(&self) -> Command {
+        self.runner.command(self.binary)
     }
-    let version = version(&own)?;
-    let mut made = None;
-    report.step("tarball, Debian package", || {
-        made = Some(make(machine, binary, &own, &version, out)?);
-        Ok(())
-    });
-    let Some(made) = made else { return Ok(()) };
-    report.step("checksums", || checksums(out, &made.files));
-    report.step("served by the binary in an emulator", || {
-        let place = out.join("libraries");
-        clean_root::libraries(machine, &place)?;
-        serves(&mut machine.command(binary, &place)?)?;
-        Ok(std::fs::remove_dir_all(place)?)
-    });
-    println!("    {}", out.display());
-    Ok(())
 }
 
 /// What was made of a binary.
@@ -118,8 +121,7 @@ fn output_dir() -> PathBuf {
     run::target_dir().join("package")
 }
 
-/// `writer` is a binary that runs here and writes its completions and pages.
-fn make(machine: Machine, binary: &Path, writer: &Path, version: &str, out: &Path) -> anyhow::Result<Made> {
+fn make(machine: Machine, binary: &Path, writer: &Writer<'_>, version: &str, out: &Path) -> anyhow::Result<Made> {
     let root = out.join("root");
     stage(binary, writer, machine, &root)?;
     let tarball = out.join(format!("basalt-{version}-linux-{}.tar.gz", machine.name()));
@@ -131,13 +133,13 @@ fn make(machine: Machine, binary: &Path, writer: &Path, version: &str, out: &Pat
     Ok(Made { root, deb: deb.clone(), files: vec![tarball, deb, list] })
 }
 
-fn version(binary: &Path) -> anyhow::Result<String> {
-    let said = run::stdout("basalt --version", Command::new(binary).arg("--version"))?;
+fn version(writer: &Writer<'_>) -> anyhow::Result<String> {
+    let said = run::stdout("basalt --version", writer.command().arg("--version"))?;
     Ok(said.split_whitespace().nth(1).context("basalt --version names no version")?.to_owned())
 }
 
 /// The files as they lie on an installed machine.
-fn stage(binary: &Path, writer: &Path, machine: Machine, root: &Path) -> anyhow::Result<()> {
+fn stage(binary: &Path, writer: &Writer<'_>, machine: Machine, root: &Path) -> anyhow::Result<()> {
     let dir = |path: &str| -> anyhow::Result<PathBuf> {
         let dir = root.join(path);
         std::fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
@@ -155,13 +157,13 @@ fn stage(binary: &Path, writer: &Path, machine: Machine, root: &Path) -> anyhow:
         ("zsh", "usr/share/zsh/vendor-completions", "_basalt"),
         ("fish", "usr/share/fish/vendor_completions.d", "basalt.fish"),
     ] {
-        let text = run::stdout("completions", Command::new(writer).args(["generate", "completions", shell]))?;
+        let text = run::stdout("completions", writer.command().args(["generate", "completions", shell]))?;
         std::fs::write(dir(path)?.join(name), text)?;
     }
-    run::must("man pages", Command::new(writer).args(["generate", "man"]).arg(dir("usr/share/man/man1")?))?;
+    run::must("man pages", writer.command().args(["generate", "man"]).arg(dir("usr/share/man/man1")?))?;
     let etc = dir("etc/basalt")?;
     let init = ["init", "--data", "/var/lib/basalt"];
-    run::stdout("basalt init", Command::new(writer).args(init).arg(&etc))?;
+    run::stdout("basalt init", writer.command().args(init).arg(&etc))?;
     let package = run::root().join("packaging");
     std::fs::copy(package.join("basalt.service"), dir("lib/systemd/system")?.join("basalt.service"))?;
     let doc = dir("usr/share/doc/basalt")?;
@@ -197,7 +199,7 @@ fn checksums(out: &Path, files: &[PathBuf]) -> anyhow::Result<()> {
 }
 
 /// Unpacks the package without installing it, and looks at what is in it.
-fn try_files(out: &Path, package: &Path) -> anyhow::Result<()> {
+fn try_files(runner: &Runner, out: &Path, package: &Path) -> anyhow::Result<()> {
     let place = out.join("unpacked");
     deb::unpack(package, &place)?;
     run::must("checksums", Command::new("sha256sum").args(["--quiet", "-c", "SHA256SUMS"]).current_dir(out))?;
@@ -207,7 +209,8 @@ fn try_files(out: &Path, package: &Path) -> anyhow::Result<()> {
             bail!("{path} is not in the package");
         }
     }
-    let config = Command::new(&binary)
+    let config = runner
+        .command(&binary)
         .arg("--config")
         .arg(place.join("etc/basalt"))
         .args(["config", "explain", "hbase.rootdir"])
@@ -216,7 +219,7 @@ fn try_files(out: &Path, package: &Path) -> anyhow::Result<()> {
     if !said.contains("now      /var/lib/basalt") {
         bail!("the packaged configuration is not read: {said}");
     }
-    serves(&mut Command::new(&binary))?;
+    serves(&mut runner.command(&binary))?;
     Ok(std::fs::remove_dir_all(place)?)
 }
 

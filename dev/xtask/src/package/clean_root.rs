@@ -14,17 +14,17 @@ use crate::{run, toolchain};
 const SUITE: &str = "bullseye";
 const MIRROR: &str = "http://deb.debian.org/debian";
 
-/// Makes the directory with Debian's smallest set of packages. About two minutes.
-pub fn debian(place: &Path) -> anyhow::Result<()> {
+/// Makes the directory with Debian's smallest set of packages for `machine`, whose binaries run here. About two minutes, and ten in an emulator.
+pub fn debian(machine: Machine, place: &Path) -> anyhow::Result<()> {
     if run::stdout("id", Command::new("id").arg("-u"))?.trim() != "0" {
         bail!("installing a package in a clean Debian takes root (chroot, namespaces)");
     }
-    debootstrap(place, &[])?;
+    debootstrap(machine, place, &[])?;
     // An installer would have written it.
     Ok(std::fs::write(place.join("etc/hosts"), "127.0.0.1 localhost\n")?)
 }
 
-fn debootstrap(place: &Path, more: &[&str]) -> anyhow::Result<()> {
+fn debootstrap(machine: Machine, place: &Path, more: &[&str]) -> anyhow::Result<()> {
     toolchain::programs(&["debootstrap"])?;
     if place.exists() {
         // One that was stopped may have left it mounted.
@@ -34,7 +34,13 @@ fn debootstrap(place: &Path, more: &[&str]) -> anyhow::Result<()> {
     let log = place.with_extension("log");
     let said = std::fs::File::create(&log)?;
     let mut debootstrap = Command::new("debootstrap");
-    debootstrap.arg("--variant=minbase").args(more).arg(SUITE).arg(place).arg(MIRROR);
+    debootstrap
+        .arg("--variant=minbase")
+        .arg(format!("--arch={}", machine.debian()))
+        .args(more)
+        .arg(SUITE)
+        .arg(place)
+        .arg(MIRROR);
     run::must("debootstrap (network needed)", debootstrap.stdout(said.try_clone()?).stderr(said))
         .with_context(|| format!("see {}", log.display()))?;
     Ok(std::fs::remove_file(log)?)
@@ -102,9 +108,9 @@ pub fn try_image(layout: &Path, place: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The C library of another machine's Debian, for the emulator.
+/// The C library of another machine's Debian, for the emulator: packages are unpacked, nothing in them runs.
 pub fn libraries(machine: Machine, place: &Path) -> anyhow::Result<()> {
-    debootstrap(place, &["--foreign", &format!("--arch={}", machine.debian())])
+    debootstrap(machine, place, &["--foreign"])
 }
 
 /// What the unit does, in the words of a shell: the user, the environment and the command come from it. The first line that the server prints says

@@ -23,12 +23,12 @@ const DATA: &str = "var/lib/basalt";
 /// What the server listens on: the coordination endpoint, the master, its pages, the region server, its pages.
 const PORTS: [u16; 5] = [2181, 16000, 16010, 16020, 16030];
 
-/// Writes the image's layout to `dir` and as one file beside it; `root` has the package's files. Only for the machine that this runs on: the C
-/// library is that of its Debian.
+/// Writes the image's layout to `dir` and as one file beside it; `root` has the package's files. The C library is that of the Debian that this runs
+/// on, of the edition for `machine`.
 pub fn write(root: &Path, version: &str, machine: Machine, dir: &Path) -> anyhow::Result<PathBuf> {
     let blobs = dir.join("blobs/sha256");
     std::fs::create_dir_all(&blobs)?;
-    let layers = [layer(&libraries(dir)?, &[], &blobs)?, layer(&application(root, dir)?, &[DATA], &blobs)?];
+    let layers = [layer(&libraries(machine, dir)?, &[], &blobs)?, layer(&application(root, dir)?, &[DATA], &blobs)?];
     let config = blob(&blobs, &serde_json::to_vec_pretty(&config(version, machine, &layers))?)?;
     let manifest = json!({
         "schemaVersion": 2,
@@ -132,20 +132,19 @@ fn sha256(file: &Path) -> anyhow::Result<String> {
 }
 
 /// Debian's C library as its package lays it down, with the copyright and without what only people read; the files that name the user.
-fn libraries(dir: &Path) -> anyhow::Result<PathBuf> {
+fn libraries(machine: Machine, dir: &Path) -> anyhow::Result<PathBuf> {
     let (debs, root) = (dir.join("debs"), dir.join("libraries"));
     std::fs::create_dir_all(&debs)?;
-    // Debian's own layout: /lib is a link, and the package's files go where it leads.
-    for place in ["usr/lib", "usr/lib64", "etc", "tmp"] {
+    for place in ["etc", "tmp"] {
         std::fs::create_dir_all(root.join(place))?;
     }
     std::fs::set_permissions(root.join("tmp"), std::fs::Permissions::from_mode(0o1777))?;
-    for link in ["lib", "lib64"] {
+    // Debian's own layout: /lib is a link, and the package's files go where it leads.
+    for link in machine.library_dirs() {
+        std::fs::create_dir_all(root.join("usr").join(link))?;
         std::os::unix::fs::symlink(format!("usr/{link}"), root.join(link))?;
     }
-    let mut download = Command::new("apt-get");
-    download.args(["--quiet=2", "--option=APT::Sandbox::User=root", "download"]).args(LIBRARIES).current_dir(&debs);
-    run::must("apt-get download (network needed)", &mut download)?;
+    download(machine, &debs, &dir.join("apt"))?;
     for deb in std::fs::read_dir(&debs)? {
         let (deb, files) = (deb?.path(), dir.join("files.tar"));
         let tar = std::fs::File::create(&files)?;
@@ -156,7 +155,8 @@ fn libraries(dir: &Path) -> anyhow::Result<PathBuf> {
         std::fs::remove_file(files)?;
     }
     std::fs::remove_dir_all(debs)?;
-    for left_out in ["usr/share/locale", "usr/share/lintian", "usr/lib/x86_64-linux-gnu/gconv"] {
+    let conversions = format!("usr/lib/{}-linux-gnu/gconv", machine.name());
+    for left_out in ["usr/share/locale", "usr/share/lintian", &conversions] {
         let place = root.join(left_out);
         if place.exists() {
             std::fs::remove_dir_all(place)?;
@@ -167,6 +167,32 @@ fn libraries(dir: &Path) -> anyhow::Result<PathBuf> {
     std::fs::write(root.join("etc/group"), format!("root:x:0:\nbasalt:x:{USER}:\n"))?;
     std::fs::write(root.join("etc/nsswitch.conf"), "passwd: files\ngroup: files\nhosts: files dns\n")?;
     Ok(root)
+}
+
+/// Fetches [`LIBRARIES`] to `debs`. For another machine, Debian's lists of packages are kept in `state` meanwhile: those of this machine's own
+/// `apt-get` do not have them.
+fn download(machine: Machine, debs: &Path, state: &Path) -> anyhow::Result<()> {
+    let mut options = vec!["--quiet=2".to_owned(), "--option=APT::Sandbox::User=root".to_owned()];
+    let is_elsewhere = machine != Machine::here()?;
+    if is_elsewhere {
+        for kept in ["lists/partial", "archives/partial"] {
+            std::fs::create_dir_all(state.join(kept))?;
+        }
+        options.extend([
+            format!("--option=APT::Architecture={}", machine.debian()),
+            format!("--option=APT::Architectures::={}", machine.debian()),
+            format!("--option=Dir::State::Lists={}", state.join("lists").display()),
+            format!("--option=Dir::Cache={}", state.display()),
+        ]);
+        run::must("apt-get update (network needed)", Command::new("apt-get").args(&options).arg("update"))?;
+    }
+    let mut download = Command::new("apt-get");
+    download.args(&options).arg("download").args(LIBRARIES).current_dir(debs);
+    run::must("apt-get download (network needed)", &mut download)?;
+    if is_elsewhere {
+        std::fs::remove_dir_all(state)?;
+    }
+    Ok(())
 }
 
 /// What the package installs and a container needs: no unit, no completions.

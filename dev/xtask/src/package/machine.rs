@@ -47,21 +47,25 @@ impl Machine {
         }
     }
 
+    /// Where Debian has libraries, below `/usr` and by a link beside it.
+    pub fn library_dirs(self) -> &'static [&'static str] {
+        match self {
+            Machine::X8664 => &["lib", "lib64"],
+            Machine::Aarch64 => &["lib"],
+        }
+    }
+
+    /// Its number in the header of an ELF file.
+    pub fn elf(self) -> u8 {
+        match self {
+            Machine::X8664 => 0x3E,
+            Machine::Aarch64 => 0xB7,
+        }
+    }
+
     /// The target triple.
     pub fn triple(self) -> String {
         format!("{}-unknown-linux-gnu", self.name())
-    }
-
-    /// A command for its binary: by itself here, in an emulator of its processor elsewhere.
-    pub fn command(self, binary: &Path, root: &Path) -> anyhow::Result<Command> {
-        if self == Machine::here()? {
-            return Ok(Command::new(binary));
-        }
-        let emulator = format!("qemu-{}-static", self.name());
-        toolchain::programs(&[&emulator])?;
-        let mut command = Command::new(emulator);
-        command.arg("-L").arg(root).arg(binary);
-        Ok(command)
     }
 }
 
