@@ -7,7 +7,9 @@ use proto::pb;
 use regionserver::RegionServer;
 use std::sync::Arc;
 use std::time::Duration;
-use web::details::{Lock, Procedure, Quota, Reports, Running, SlowCall, Snapshot, StoreFile};
+use web::details::{
+    Lock, MeasuredSnapshots, Procedure, Quota, Reports, Running, SlowCall, Snapshot, SnapshotSizes, StoreFile,
+};
 
 /// Slow calls, and calls with large answers, that are looked at.
 const CALLS: u32 = 200;
@@ -15,6 +17,8 @@ const CALLS: u32 = 200;
 const PATIENCE_WITH_A_SERVER: Duration = Duration::from_secs(3);
 /// How long hbase:quota and the snapshots' directory are waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a page waits for snapshots to be measured before it is to be asked for again.
+const PATIENCE_WITH_SIZES: Duration = Duration::from_secs(3);
 
 /// The source of these pages.
 pub struct PageDetails {
@@ -58,6 +62,11 @@ impl web::Details for PageDetails {
 
     fn snapshots(&self) -> Result<Vec<Snapshot>, String> {
         Ok(wait_for(self.master.list_snapshots())?.iter().map(snapshot).collect())
+    }
+
+    fn snapshot_sizes(&self) -> Result<(Vec<Snapshot>, Option<MeasuredSnapshots>), String> {
+        let (taken, measured) = wait_for(self.master.snapshot_sizes(PATIENCE_WITH_SIZES))?;
+        Ok((taken.iter().map(snapshot).collect(), measured.map(|measured| measured_snapshots(&measured))))
     }
 
     fn quotas(&self) -> Result<Vec<Quota>, String> {
@@ -229,6 +238,28 @@ fn snapshot(taken: &pb::SnapshotDescription) -> Snapshot {
         created_ms: taken.creation_time(),
         ttl_seconds: taken.ttl(),
         owner: taken.owner().to_owned(),
+        version: taken.version(),
+    }
+}
+
+fn measured_snapshots(measured: &master::SnapshotSizes) -> MeasuredSnapshots {
+    let sizes = |sizes: &rootdir::snapshot::sizes::Sizes| SnapshotSizes {
+        files: sizes.files,
+        archived_files: sizes.archived_files,
+        shared_bytes: sizes.shared_bytes,
+        mob_bytes: sizes.mob_bytes,
+        archived_bytes: sizes.archived_bytes,
+        own_archived_bytes: sizes.own_archived_bytes,
+        missing: sizes.missing,
+        corrupted: sizes.corrupted,
+    };
+    let found = &measured.measured;
+    let each = found.snapshots.iter().map(|(name, of)| (name.clone(), of.as_ref().map(sizes).map_err(Clone::clone)));
+    MeasuredSnapshots {
+        at_ms: measured.at.0,
+        each: each.collect(),
+        all: sizes(&found.all),
+        is_whole: measured.is_whole,
     }
 }
 

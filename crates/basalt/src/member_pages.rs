@@ -14,7 +14,9 @@ use regionserver::RegionServer;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 use web::Status;
-use web::details::{Details, Lock, Procedure, Quota, Reports, Running, SlowCall, Snapshot, StoreFile};
+use web::details::{
+    Details, Lock, MeasuredSnapshots, Procedure, Quota, Reports, Running, SlowCall, Snapshot, StoreFile,
+};
 use web::settings::{REGION_SERVER_INFO_BIND_ADDRESS, REGION_SERVER_INFO_PORT};
 use web::status::{Port, Property, Region, Requests, StatusSource, Table};
 
@@ -163,6 +165,10 @@ impl Details for Ready {
     }
 
     fn snapshots(&self) -> Result<Vec<Snapshot>, String> {
+        Err("the master's pages show them".to_owned())
+    }
+
+    fn snapshot_sizes(&self) -> Result<(Vec<Snapshot>, Option<MeasuredSnapshots>), String> {
         Err("the master's pages show them".to_owned())
     }
 

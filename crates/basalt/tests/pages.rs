@@ -4,7 +4,7 @@
 use crate::common::tools::alone;
 use crate::common::{Scratch, Server};
 use crate::metrics::{connect, page, start, work};
-use model::{Get, TableName};
+use model::{FamilyDescriptor, Get, TableDescriptor, TableName};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Instant;
@@ -41,6 +41,30 @@ async fn pages_show_tables_regions_files_snapshots_procedures_and_threads() {
         assert!(body.contains(shown), "{path} does not show {shown}: {body}");
         assert!(body.len() < 300_000 && begun.elapsed().as_millis() < 2000, "{path}: {} bytes", body.len());
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sizes_of_snapshots_follow_their_files_into_the_archive() {
+    let scratch = Scratch::new("pages-snapshots");
+    let server = start(&scratch);
+    work(&server).await;
+    let (connection, name) = (connect(&server), TableName::parse("watched").expect("legal"));
+    let admin = connection.admin();
+    admin.snapshot("monday", &name).await.expect("taken");
+    let one = page(&server, "/snapshot.jsp?name=monday");
+    assert!(one.contains("(0 in archive)") && one.contains("(100.00 % ") && one.contains("<td>ok</td>"), "{one}");
+    admin.disable_table(&name).await.expect("disabled");
+    admin.delete_table(&name).await.expect("deleted");
+    // With another snapshot, what was measured a moment ago is not good enough.
+    let other = TableName::parse("other").expect("legal");
+    admin.create_table(&TableDescriptor::new(other.clone(), [FamilyDescriptor::new("f")]), &[]).await.expect("created");
+    admin.snapshot("tuesday", &other).await.expect("taken");
+    let sizes = page(&server, "/snapshotsStats.jsp");
+    let row = sizes.split("<tr>").find(|row| row.contains("monday")).unwrap_or_else(|| panic!("no monday: {sizes}"));
+    let cells: Vec<&str> = row.split("<td class=n>").skip(1).filter_map(|cell| cell.split("</td>").next()).collect();
+    let [total, shared, shared_percent, _, archived, archived_percent, own] = cells[..] else { panic!("{row}") };
+    assert_eq!((shared, shared_percent, archived_percent), ("0 B", "0.00", "100.00"), "{row}");
+    assert!(total == archived && total == own && total != "0 B" && row.contains("<td>ok</td>"), "{row}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -22,6 +22,7 @@ use crate::procedure::Procedures;
 use crate::quotas::Quotas;
 use crate::resolved::MasterSettings;
 use crate::servers::Servers;
+use crate::snapshot_sizes::LastSizes;
 use crate::start::{self, StartError, Starting};
 use crate::switches::Switches;
 use crate::tables::Tables;
@@ -93,6 +94,7 @@ pub struct Master {
     pub(crate) catalog_report: parking_lot::Mutex<Option<Arc<CatalogReport>>>,
     pub(crate) hbck: HbckChore,
     pub(crate) healing: Healing,
+    pub(crate) last_sizes: LastSizes,
     /// Held by a run of the cleaners.
     pub(crate) cleaner: tokio::sync::Mutex<Cleaner>,
     /// Bytes of logs in `oldWALs` when the cleaner last looked.

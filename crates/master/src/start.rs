@@ -30,6 +30,7 @@ use crate::quotas::{self, Quotas};
 use crate::resolved::MasterSettings;
 use crate::servers::Servers;
 use crate::slow_log;
+use crate::snapshot_sizes::LastSizes;
 use crate::switches::{Switches, SwitchesError};
 use crate::tables::Tables;
 use crate::{MasterError, Result, groups, meta, settings, takeover};
@@ -231,6 +232,7 @@ fn assemble(
         catalog_report: parking_lot::Mutex::default(),
         hbck: HbckChore::default(),
         healing: Healing::default(),
+        last_sizes: LastSizes::default(),
         cleaner: tokio::sync::Mutex::new(Cleaner::default()),
         old_logs_bytes: AtomicU64::new(0),
         settings: ArcSwap::from_pointee(MasterSettings::from_config(&env.config)),

@@ -2,6 +2,7 @@
 
 use key_statistics::{Grid, Measure};
 use model::TableName;
+use std::collections::BTreeMap;
 
 /// A procedure of the master.
 #[derive(Clone, Debug, Default)]
@@ -50,6 +51,49 @@ pub struct Snapshot {
     pub ttl_seconds: i64,
     /// Who took it.
     pub owner: String,
+    /// Version of the format that it is kept in.
+    pub version: i32,
+}
+
+/// What the store files of snapshots take, each file counted once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SnapshotSizes {
+    /// Files that are there,
+    pub files: u64,
+    /// and those of them that are in the archive.
+    pub archived_files: u64,
+    /// Bytes of files that a table still has.
+    pub shared_bytes: u64,
+    /// Bytes of files of large values that are still where those are.
+    pub mob_bytes: u64,
+    /// Bytes of files in the archive,
+    pub archived_bytes: u64,
+    /// and those of them that no other snapshot needs, nor a table made of one.
+    pub own_archived_bytes: u64,
+    /// Files that are missing,
+    pub missing: u64,
+    /// and files of another length than they had.
+    pub corrupted: u64,
+}
+
+impl SnapshotSizes {
+    /// Bytes of all files.
+    pub fn total_bytes(&self) -> u64 {
+        self.shared_bytes + self.mob_bytes + self.archived_bytes
+    }
+}
+
+/// What all snapshots take.
+#[derive(Clone, Debug, Default)]
+pub struct MeasuredSnapshots {
+    /// When that was measured.
+    pub at_ms: i64,
+    /// Each by its name; of one that cannot be read, why.
+    pub each: BTreeMap<String, Result<SnapshotSizes, String>>,
+    /// All together: a file of several counts once.
+    pub all: SnapshotSizes,
+    /// Whether all of them were measured: there may be more than is looked at.
+    pub is_whole: bool,
 }
 
 /// What somebody may use.
@@ -313,6 +357,12 @@ pub trait Details: Send + Sync {
     /// # Errors
     /// A sentence.
     fn snapshots(&self) -> Result<Vec<Snapshot>, String>;
+
+    /// The same, and what they take; `None`: it is being measured, and is to be asked for again.
+    ///
+    /// # Errors
+    /// A sentence.
+    fn snapshot_sizes(&self) -> Result<(Vec<Snapshot>, Option<MeasuredSnapshots>), String>;
 
     /// Quotas that were set.
     ///

@@ -15,6 +15,7 @@
 
 pub mod manifest;
 pub mod restore;
+pub mod sizes;
 
 pub use manifest::{FamilyFiles, Manifest, RegionManifest, SnapshotFile};
 

@@ -1,9 +1,8 @@
-//! The master's side: procedures, locks, snapshots, quotas, regions in transition, checks.
+//! The master's side: procedures, locks, quotas, regions in transition, checks.
 
 use super::frame::{cell, none, number, table, table_end};
-use crate::details::{Lock, Procedure, Quota, Reports, Snapshot};
+use crate::details::{Lock, Procedure, Quota, Reports};
 use crate::markup::{Count, Markup, Moment, Span};
-use crate::query;
 use crate::status::InTransition;
 
 /// Rows of each list.
@@ -46,40 +45,6 @@ pub fn procedures(page: &mut Markup, mut procedures: Vec<Procedure>, locks: &[Lo
         page.raw("</tr>");
     }
     table_end(page);
-}
-
-/// All snapshots, or the one that was asked for.
-pub fn snapshots(page: &mut Markup, found: &Result<Vec<Snapshot>, String>, wanted: Option<&str>) {
-    let all = match found {
-        Ok(all) => all,
-        Err(error) => {
-            page.raw("<p class=bad>").text(error).raw("</p>");
-            return;
-        }
-    };
-    let shown: Vec<&Snapshot> = all.iter().filter(|one| wanted.is_none_or(|name| one.name == name)).collect();
-    page.raw("<h2 class=first>Snapshots <span>").text(Count(shown.len() as u64)).raw("</span></h2>");
-    if shown.is_empty() {
-        none(page, "There is none.");
-        return;
-    }
-    table(page, &["Name", "Table", "Kind", "Taken", "Lives for", "Owner"]);
-    for one in shown.iter().take(MOST) {
-        page.raw("<tr><td><a href=\"/snapshot.jsp?name=").text(query::encode(&one.name)).raw("\">").text(&one.name);
-        page.raw("</a></td><td><a href=\"/table.jsp?name=").text(query::encode(&one.table)).raw("\">");
-        page.text(&one.table).raw("</a></td>");
-        cell(page, &one.kind);
-        page.raw("<td class=id>").text(Moment(one.created_ms)).raw("</td><td>");
-        match u64::try_from(one.ttl_seconds) {
-            Ok(seconds) if seconds > 0 => page.text(Span(seconds.saturating_mul(1000))),
-            _ => page.raw("ever"),
-        };
-        page.raw("</td>");
-        cell(page, &one.owner);
-        page.raw("</tr>");
-    }
-    table_end(page);
-    page.raw("<p class=soft>To restore or clone one: <code>restore_snapshot</code> and <code>clone_snapshot</code> in the shell.</p>");
 }
 
 /// Quotas that were set.

@@ -10,6 +10,7 @@ pub mod groups;
 pub mod keys;
 mod lists;
 pub mod process;
+pub mod snapshots;
 pub mod table;
 pub mod work;
 

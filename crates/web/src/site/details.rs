@@ -3,7 +3,7 @@
 use super::{Answer, Detail, HTML, JSON, Site, TEXT, plain, region_list, respond};
 use crate::details::{Details, PROFILE_EVENTS, ProcessDetails, ProfileRequest};
 use crate::jmx;
-use crate::page::{admin, frame, groups, keys, process, table, work};
+use crate::page::{admin, frame, groups, keys, process, snapshots, table, work};
 use crate::query::Query;
 use crate::status::Status;
 use hyper::StatusCode;
@@ -83,7 +83,16 @@ impl Site {
             }
             Detail::Snapshots => {
                 let found = details.snapshots();
-                frame::whole(self.face, "Snapshots", now_ms, |page| admin::snapshots(page, &found, name))
+                frame::whole(self.face, "Snapshots", now_ms, |page| snapshots::list(page, &found))
+            }
+            Detail::Snapshot => {
+                let found = details.snapshot_sizes();
+                let title = format!("Snapshot {}", name.unwrap_or(""));
+                frame::whole(self.face, &title, now_ms, |page| snapshots::one(page, &found, name.unwrap_or("")))
+            }
+            Detail::SnapshotSizes => {
+                let found = details.snapshot_sizes();
+                frame::whole(self.face, "Snapshot sizes", now_ms, |page| snapshots::sizes(page, &found))
             }
             Detail::Quotas => {
                 let found = details.quotas();

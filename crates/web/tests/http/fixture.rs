@@ -2,8 +2,8 @@
 
 use basalt_web::Details;
 use basalt_web::details::{
-    Heap, Lock, Machine, Procedure, ProcessDetails, Profile, ProfileRequest, Profiles, Quota, Reports, Running as Work,
-    Runtime, SlowCall, Snapshot, StoreFile, Thread,
+    Heap, Lock, Machine, MeasuredSnapshots, Procedure, ProcessDetails, Profile, ProfileRequest, Profiles, Quota,
+    Reports, Running as Work, Runtime, SlowCall, Snapshot, SnapshotSizes, StoreFile, Thread,
 };
 use basalt_web::settings::MetricsPages;
 use basalt_web::status::*;
@@ -172,6 +172,21 @@ impl Details for Fake {
     fn snapshots(&self) -> Result<Vec<Snapshot>, String> {
         let one = |name: &str| Snapshot { name: self.evil(name), table: self.evil("ns:orders"), ..Snapshot::default() };
         Ok(vec![one("monday"), one("tuesday")])
+    }
+
+    fn snapshot_sizes(&self) -> Result<(Vec<Snapshot>, Option<MeasuredSnapshots>), String> {
+        let sizes = SnapshotSizes {
+            files: 4,
+            archived_files: 1,
+            shared_bytes: 3 << 20,
+            archived_bytes: 1 << 20,
+            own_archived_bytes: 512 << 10,
+            ..SnapshotSizes::default()
+        };
+        let damaged = Err(self.evil("data.manifest is damaged"));
+        let each = [(self.evil("monday"), Ok(sizes)), (self.evil("tuesday"), damaged)];
+        let measured = MeasuredSnapshots { at_ms: STARTED_MS, each: each.into(), all: sizes, is_whole: true };
+        Ok((self.snapshots()?, Some(measured)))
     }
 
     fn quotas(&self) -> Result<Vec<Quota>, String> {

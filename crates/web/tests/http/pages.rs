@@ -5,7 +5,7 @@ use basalt_web::status::GatewayKind;
 use std::time::{Duration, Instant};
 
 /// Every page, and something that only it shows.
-const PAGES: [(&str, &str); 28] = [
+const PAGES: [(&str, &str); 30] = [
     ("/master-status", "compaction"),
     ("/rs-status", "10.0.0.1"),
     ("/table.jsp?name=ns:orders", "{NAME"),
@@ -17,9 +17,14 @@ const PAGES: [(&str, &str); 28] = [
     ("/keys?name=hbase:meta&measure=read-bytes&span=35d", "90.0 %"),
     ("/keys?name=nobody", "Nothing is known of the keys of that table"),
     ("/procedures.jsp", "RUNNABLE"),
-    ("/snapshot.jsp?name=monday", "Snapshots"),
+    (
+        "/snapshot.jsp?name=monday",
+        "4 HFiles (1 in archive), total size 4.0 MiB (75.00 % 3.0 MiB shared with the source table, 25.00 % 1.0 MiB archived",
+    ),
+    ("/snapshot.jsp?name=tuesday", "data.manifest is damaged"),
+    ("/snapshot.jsp?name=nobody", "There is no snapshot of that name"),
     ("/userSnapshots.jsp", "tuesday"),
-    ("/snapshotsStats.jsp", "monday"),
+    ("/snapshotsStats.jsp", "<td class=n>75.00</td>"),
     ("/quotas.jsp", "Quotas"),
     ("/operationDetails.jsp", "12345"),
     ("/rsOperationDetails.jsp", "startRow"),
