@@ -93,6 +93,30 @@ async fn each_operation_is_measured_under_hbases_name() {
     place.stop().await;
 }
 
+/// Follows: `RSRpcServices#replay`, which measures what it refuses, too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_with_entries_of_a_log_for_a_read_replica_is_measured() {
+    let place = Place::start().await;
+    let registry = Registry::new();
+    place.node.server().register_metrics(&registry);
+    let info = table(&place).await;
+    let key = pb::WalKey {
+        encoded_region_name: info.encoded_name().to_string().into(),
+        table_name: "t".into(),
+        log_sequence_number: 1,
+        write_time: 1,
+        ..pb::WalKey::default()
+    };
+    let entry = pb::WalEntry { key, ..pb::WalEntry::default() };
+    let request = pb::ReplicateWalEntryRequest { entry: vec![entry], ..pb::ReplicateWalEntryRequest::default() };
+    let before = registry.read(1);
+    let refused = place.call::<pb::ReplicateWalEntryResponse>(Method::AdminReplay, &request).await;
+    let why = refused.expect_err("a primary takes none").to_string();
+    assert!(why.contains("is no read replica"), "{why}");
+    assert_eq!(Growth { before, after: registry.read(2) }.of("Replay_num_ops"), 1);
+    place.stop().await;
+}
+
 /// A table's row that is in a file: where it comes from is told to a client that asks, and only to that one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_get_and_a_scan_went_through_is_told_to_who_asks() {

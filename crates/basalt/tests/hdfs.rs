@@ -77,8 +77,16 @@ async fn a_killed_server_on_hdfs_and_an_ensemble_loses_nothing() {
     live_three_times(&root, &defines).await;
 }
 
-/// The log goes on with the others, and a server that starts without the dead node finds every row.
-/// `BASALT_TEST_HDFS_KILL` is a command that kills one DataNode of several.
+/// New files that the server has begun because too few DataNodes write its log.
+fn low_replication_rolls(server: &Server) -> u64 {
+    let beans = crate::metrics::page(server, "/jmx?qry=Hadoop:service=HBase,name=RegionServer,sub=WAL");
+    let beans: serde_json::Value = serde_json::from_str(&beans).expect("JSON");
+    beans["beans"][0]["lowReplicaRollRequest"].as_u64().unwrap_or_else(|| panic!("no such number: {beans}"))
+}
+
+/// The log goes on with the others, in a new file, for which the NameNode may name better DataNodes; where there are none, as often as was set and
+/// not for ever. A server that starts without the dead node finds every row. `BASALT_TEST_HDFS_KILL` is a command that kills one DataNode of
+/// several. Follows: `TestLogRolling#testLogRollOnDatanodeDeath`.
 #[tokio::test]
 async fn a_dead_data_node_costs_a_server_no_row() {
     let Some(root) = root("dead-node") else { return };
@@ -86,20 +94,36 @@ async fn a_dead_data_node_costs_a_server_no_row() {
         println!("skipped: BASALT_TEST_HDFS_KILL kills no DataNode");
         return;
     };
-    let defines = ["dfs.client.block.write.replace-datanode-on-failure.best-effort=true"];
+    let defines = [
+        "dfs.client.block.write.replace-datanode-on-failure.best-effort=true",
+        "hbase.regionserver.hlog.lowreplication.rolllimit=2",
+        "hbase.master.info.port=0",
+    ];
     let server = Server::start(&root, &defines);
     let tester = Tester::connect(&server).await;
     tester.create_table("t", &[]).await;
     let region = tester.regions("t").await.remove(0);
     put_rows(&tester, &region, 0..100).await;
+    assert_eq!(low_replication_rolls(&server), 0, "all DataNodes are there");
     let status = std::process::Command::new("sh").args(["-c", &kill]).status().expect("a shell");
     assert!(status.success(), "{kill}");
-    put_rows(&tester, &region, 100..300).await;
-    expect_rows(&tester, &region, 300).await;
+    // A file is rolled between two looks of the log's thread; a write tells how many copies the file gets.
+    let mut rows = 100;
+    while low_replication_rolls(&server) < 2 {
+        assert!(rows < 20_000, "{} files were begun for want of copies", low_replication_rolls(&server));
+        put_rows(&tester, &region, rows..rows + 100).await;
+        rows += 100;
+    }
+    for _ in 0..10 {
+        put_rows(&tester, &region, rows..rows + 100).await;
+        rows += 100;
+    }
+    assert_eq!(low_replication_rolls(&server), 2, "another file would be no better: the limit is two");
+    expect_rows(&tester, &region, rows).await;
     server.kill();
     let server = Server::start(&root, &defines);
     let tester = Tester::connect(&server).await;
-    expect_rows(&tester, &region, 300).await;
+    expect_rows(&tester, &region, rows).await;
 }
 
 /// Two servers would take each other's files.

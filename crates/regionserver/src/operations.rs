@@ -23,10 +23,12 @@ pub(crate) enum Operation {
     CheckAndDelete,
     /// A scan's call that reads.
     ScanTime,
+    /// A call with entries of a primary's log for its read replica.
+    Replay,
 }
 
 /// Each operation's metric, and the one that counts the slow ones.
-const NAMES: [(&str, Option<&str>); 11] = [
+const NAMES: [(&str, Option<&str>); 12] = [
     ("get", Some("slowGetCount")),
     ("put", Some("slowPutCount")),
     ("delete", Some("slowDeleteCount")),
@@ -38,6 +40,7 @@ const NAMES: [(&str, Option<&str>); 11] = [
     ("checkAndPut", None),
     ("checkAndDelete", None),
     ("scanTime", None),
+    ("replay", None),
 ];
 
 impl Operation {

@@ -26,6 +26,18 @@ impl Collector {
     /// # Errors
     /// There is none.
     pub fn start() -> io::Result<Collector> {
+        Collector::listen(true)
+    }
+
+    /// As [`Collector::start`], and what is posted is thrown away: for loads that go on for long.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn start_forgetful() -> io::Result<Collector> {
+        Collector::listen(false)
+    }
+
+    fn listen(keeps: bool) -> io::Result<Collector> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let endpoint = format!("http://{}", listener.local_addr()?);
         let posts: Arc<(Mutex<Vec<Post>>, Condvar)> = Arc::default();
@@ -35,8 +47,10 @@ impl Collector {
                 // A client that left early is missed by the test that waits for it.
                 let Ok((mut stream, post)) = stream.and_then(take) else { continue };
                 // Kept before it is answered: whoever has an answer finds it.
-                kept.0.lock().unwrap_or_else(PoisonError::into_inner).push(post);
-                kept.1.notify_all();
+                if keeps {
+                    kept.0.lock().unwrap_or_else(PoisonError::into_inner).push(post);
+                    kept.1.notify_all();
+                }
                 let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
             }
         });

@@ -2,6 +2,7 @@
 
 use super::{RegionService, blocking, is_overdue};
 use crate::errors::exception_of;
+use crate::operations::Operation;
 use crate::server::RegionServer;
 use base::{SeqId, TimestampMs};
 use bytes::Bytes;
@@ -30,19 +31,28 @@ pub(super) fn replay(
     let (server, deadline_us) = (server.clone(), call.deadline_us);
     // A marker has files opened.
     blocking(move || {
-        for entry in &entries {
-            if is_overdue(&server, deadline_us) {
-                // The sender sends all of them again, and those that were taken change nothing.
-                return Err(Exception::new(
-                    Kind::TimeoutIo,
-                    "the caller waits no longer: not all entries were replayed",
-                ));
-            }
-            region.replay(entry).map_err(|error| exception_of(&server.escalate_fatal(error)))?;
-        }
-        crate::idle_scanners::update_readers(&server.sessions, Some(&region));
-        Ok(pb::ReplicateWalEntryResponse::default())
+        let begun_us = server.env.clock.monotonic_us();
+        let replayed = replay_all(&server, &region, &entries, deadline_us);
+        server.operations.ended(Operation::Replay, server.env.clock.monotonic_us().saturating_sub(begun_us));
+        replayed.map(|()| pb::ReplicateWalEntryResponse::default())
     })
+}
+
+fn replay_all(
+    server: &Arc<RegionServer>,
+    region: &Arc<Region>,
+    entries: &[InheritedEdit],
+    deadline_us: Option<u64>,
+) -> Result<(), Exception> {
+    for entry in entries {
+        if is_overdue(server, deadline_us) {
+            // The sender sends all of them again, and those that were taken change nothing.
+            return Err(Exception::new(Kind::TimeoutIo, "the caller waits no longer: not all entries were replayed"));
+        }
+        region.replay(entry).map_err(|error| exception_of(&server.escalate_fatal(error)))?;
+    }
+    crate::idle_scanners::update_readers(&server.sessions, Some(region));
+    Ok(())
 }
 
 fn find(server: &RegionServer, name: &Bytes) -> Result<Arc<Region>, Exception> {

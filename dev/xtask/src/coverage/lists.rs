@@ -46,6 +46,11 @@ impl Reasons {
         Ok(Reasons { path, left })
     }
 
+    /// Rows that were not asked for yet.
+    pub fn len(&self) -> usize {
+        self.left.len()
+    }
+
     /// Whether the row is in the list. Each is asked for once.
     pub fn take(&mut self, row: &str) -> bool {
         self.left.remove(row)
