@@ -98,6 +98,9 @@ impl Reader {
     /// # Errors
     /// As [`Reader::open`].
     pub fn open_at(file: Arc<dyn ReadAt>, path: &FilePath, context: ReaderContext) -> Result<Arc<Reader>> {
+        if context.cache.as_ref().is_some_and(|cache| cache.reads_directly()) {
+            file.past_cache();
+        }
         let opened = open::open(&*file, path, context.dictionary.as_ref())?;
         let info_corrupt = |what: String| Error::corrupt(path, opened.trailer.file_info_offset, what);
         let long = |key| file_info::long(&opened.info, key).map_err(|d| info_corrupt(d.0));
@@ -318,6 +321,22 @@ impl Reader {
             return Err(Error::corrupt(self.path(), mid.leaf.offset, what));
         }
         Ok(Some(Bytes::copy_from_slice(leaf.raw_key(entry))))
+    }
+
+    /// Keys of the whole file in order, the first at or before its first cell, and the weight of what lies between each and the next: the
+    /// entries of the index's root, some dozens to some thousands, by the bytes of their blocks. Reads nothing.
+    pub fn key_weights(&self) -> impl Iterator<Item = (KeyRef<'_>, u64)> {
+        let end = |at: usize| self.root.block(at).offset + u64::from(self.root.block(at).len);
+        let weight = move |at: usize| -> u64 {
+            match self.index_levels() {
+                0 | 1 => self.root.block(at).len.into(),
+                // Leaves of the index lie behind the blocks that they are of.
+                2 => end(at).saturating_sub(at.checked_sub(1).map_or(0, end)),
+                // All blocks of the levels between lie at the file's end, and are about as full.
+                _ => 1,
+            }
+        };
+        (0..self.root.len()).map(move |at| (self.root.key(at), weight(at)))
     }
 
     /// Smallest and largest timestamp (TIMERANGE), both inclusive; `None` when not recorded or no cells.

@@ -267,6 +267,14 @@ impl Segment {
         SeqId(self.facts.max_seq.load(Relaxed))
     }
 
+    /// Rows of cells that are spread evenly over the segment, in order: at least `wanted` of them, and about four times as many at most, or
+    /// all where there are fewer. A row that has many cells may be there more than once.
+    pub fn sample_rows(&self, wanted: usize) -> Vec<Vec<u8>> {
+        let mut rows = Vec::new();
+        self.list.sample(wanted, |cell| rows.push(cell.row().to_vec()));
+        rows
+    }
+
     /// A reader for a moment, at the first cell that is not before `key`; of equal keys the newest. `None` when there is none.
     #[inline]
     pub fn look(&self, key: KeyRef<'_>) -> Option<SegmentLook<'_>> {

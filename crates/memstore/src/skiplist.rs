@@ -182,6 +182,15 @@ impl SkipList {
         (previous, unsafe { self.node(bound) })
     }
 
+    /// Hears of cells that are spread evenly over the list, in order: those on the highest level that has at least `wanted` of them, or all.
+    /// So many times four are met, about, and a few more on the levels above.
+    pub(crate) fn sample(&self, wanted: usize, mut each: impl FnMut(CellRef<'_>)) {
+        let on = |level| std::iter::successors(self.next_of(None, level), move |node| self.next_of(Some(*node), level));
+        let has_enough = |level: &usize| on(*level).nth(wanted.saturating_sub(1)).is_some();
+        let level = (0..self.height()).rev().find(has_enough).unwrap_or(0);
+        on(level).for_each(|node| each(node.cell()));
+    }
+
     /// Levels that have nodes, at least one.
     #[inline]
     fn height(&self) -> usize {

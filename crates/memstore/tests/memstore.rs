@@ -53,6 +53,29 @@ fn a_snapshot_stays_until_it_is_cleared_by_its_id() {
 }
 
 #[test]
+fn sampled_rows_are_spread_evenly() {
+    let store = MemStore::new(Order::User);
+    for number in 0..20_000u32 {
+        // Not in their order.
+        put(store.active(), &format!("{:05}", number.wrapping_mul(7919) % 20_000), 5, u64::from(number) + 1);
+    }
+    let sample = store.active().sample_rows(64);
+    assert!((64..600).contains(&sample.len()), "{}", sample.len());
+    assert!(sample.is_sorted());
+    let below = |row: &str| sample.iter().filter(|sampled| sampled[..] < *row.as_bytes()).count() as f64;
+    for (row, share) in [("05000", 0.25), ("10000", 0.5), ("15000", 0.75)] {
+        let found = below(row) / sample.len() as f64;
+        assert!((found - share).abs() < 0.2, "{found} of the sample below {row}");
+    }
+    let few = MemStore::new(Order::User);
+    assert!(few.active().sample_rows(64).is_empty());
+    for (at, row) in ["c", "a", "b"].into_iter().enumerate() {
+        put(few.active(), row, 5, at as u64 + 1);
+    }
+    assert_eq!(few.active().sample_rows(64), [b"a", b"b", b"c"]);
+}
+
+#[test]
 #[should_panic(expected = "frozen memstore segment")]
 fn a_frozen_segment_refuses_inserts() {
     let mut store = MemStore::new(Order::User);

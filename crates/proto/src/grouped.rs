@@ -169,6 +169,13 @@ pub fn exact_number(bytes: &[u8]) -> Option<i128> {
     Some(i128::from_be_bytes(bytes.try_into().ok()?) ^ i128::MIN)
 }
 
+/// The bytes of a floating-point number, big endian: the same for both zeros, and for all that are no numbers.
+pub fn float_bytes(number: f64) -> [u8; 8] {
+    let number = if number == 0.0 { 0.0 } else { number };
+    let number = if number.is_nan() { f64::NAN } else { number };
+    number.to_be_bytes()
+}
+
 /// An aggregate.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Aggregate {
@@ -181,6 +188,12 @@ pub struct Aggregate {
     /// Form of the numbers of [`Function::Sum`].
     #[prost(enumeration = "Number", tag = "3")]
     pub number: i32,
+    /// Of [`Function::Distinct`]: whether all bits of a value are flipped, as in a key's column that descends.
+    #[prost(bool, tag = "4")]
+    pub is_inverted: bool,
+    /// Of [`Function::Distinct`]: whether spaces at the end of a value are none of it.
+    #[prost(bool, tag = "5")]
+    pub is_padded: bool,
 }
 
 /// What is computed.
@@ -197,6 +210,9 @@ pub enum Function {
     Min = 3,
     /// The greatest, by its bytes.
     Max = 4,
+    /// How many different values there are, about: a sketch of their bytes. Floating-point numbers that are computed are taken by
+    /// [`float_bytes`]. A server from before there were sketches refuses it.
+    Distinct = 5,
 }
 
 /// The bytes of a number, big endian.
@@ -256,4 +272,7 @@ pub struct State {
     /// The least or greatest.
     #[prost(bytes = "bytes", tag = "4")]
     pub extreme: Bytes,
+    /// The sketch of the different values, as the crate `sketch` writes it.
+    #[prost(bytes = "bytes", tag = "5")]
+    pub sketch: Bytes,
 }

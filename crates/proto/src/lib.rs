@@ -6,7 +6,7 @@
 //! needs it there must look.
 //!
 //! [`pb`] holds everything but the bodies of the REST gateway, which are in [`rest`]. [`net`], [`disk`] and [`znode`] name what travels, what lies in files and what lies in
-//! coordination nodes. [`grouped`] and [`volumes`] are services of Basalt's own. [`methods`] lists every method of every service, so that an unknown method can be told from one
+//! coordination nodes. [`grouped`], [`histogram`] and [`volumes`] are services of Basalt's own. [`methods`] lists every method of every service, so that an unknown method can be told from one
 //! that is merely not served. [`magic`] handles the four bytes `PBUF` before messages at rest.
 //!
 //! This crate does not know how the messages are used.
@@ -14,6 +14,7 @@
 
 mod any;
 pub mod grouped;
+pub mod histogram;
 pub mod magic;
 pub mod methods;
 

@@ -40,6 +40,7 @@ mod flush_policy;
 mod flushed;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod key_histogram;
 mod marker;
 mod mob;
 pub mod mvcc;
@@ -75,6 +76,7 @@ pub use env::{MemoryMeter, RegionEnv};
 pub use error::{ErrorKind, RegionError, Remedy, Result};
 pub use flush::{FlushOutcome, FlushReason, FlushRequest};
 pub use flushed::flushed_seq_ids;
+pub use key_histogram::{KeyHistogram, KeyPart};
 pub use key_statistics::KeySampler;
 pub use memstore::{prefault_chunks, release_pooled_chunks, set_chunk_pool_limit, wake_prefaulters};
 pub use mob::MobStats;

@@ -8,6 +8,7 @@ use crate::compact::{CompactionJob, CompactionKind, CompactionOutcome, Compactor
 use crate::core::RegionCore;
 use crate::error::{RegionError, Result};
 use crate::flush::{FlushOutcome, FlushReason, FlushRequest, Flusher};
+use crate::key_histogram::{self, KeyHistogram};
 use crate::open::OpenRegion;
 use crate::outbox::Outbox;
 use crate::replica::Replica;
@@ -239,6 +240,13 @@ impl Region {
     /// Each store file's numbers now.
     pub fn file_stats(&self) -> Vec<stats::FileStats> {
         stats::of_files(&self.core)
+    }
+
+    /// The region's rows in at most `most` parts of its key range that hold about as many bytes each, with their bytes and rows: by the indexes of its files
+    /// and a sample of its memory. A row that was written several times may count as often. Reads no file; costs a walk over the roots of the
+    /// files' indexes.
+    pub fn key_histogram(&self, most: usize) -> KeyHistogram {
+        key_histogram::of_region(&self.core, most)
     }
 
     /// Paths of a family's store files, relative to the root directory. `None` for a family that the table does not have.

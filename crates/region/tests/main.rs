@@ -17,6 +17,7 @@ mod foreign_layouts;
 mod handover;
 mod idle_scanners;
 mod inherit;
+mod key_histogram;
 mod mob;
 mod model;
 mod moving;

@@ -29,6 +29,8 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     ("wal", &["base", "cell", "compression", "proto", "fs"], &[]),
     // which keys are read and written, by sample
     ("key-statistics", &["model"], &[]),
+    // how many different values there are
+    ("sketch", &[], &[]),
     (
         "region",
         &[
@@ -79,6 +81,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "scheduler",
             "quota",
             "key-statistics",
+            "sketch",
             "trace",
         ],
         &[],
@@ -205,6 +208,8 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "convert",
             "quota",
             "regionserver",
+            "trace",
+            "key-statistics",
             "testkit",
         ],
         &[],

@@ -5,7 +5,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use datafusion::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchOptions, UInt64Array};
+use datafusion::arrow::array::{
+    ArrayRef, BinaryArray, Float64Array, Int64Array, RecordBatch, RecordBatchOptions, UInt64Array,
+};
 use datafusion::arrow::datatypes::{DataType, Field, SchemaRef};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
@@ -20,6 +22,7 @@ use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
+use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, Partitioning, PhysicalExpr, PlanProperties,
@@ -34,6 +37,7 @@ use proto::grouped::{
 use types::{Order, SqlType};
 
 use crate::arrow_values::{Builder, at_row};
+use crate::distinct;
 use crate::error::{SqlError, SqlState};
 use crate::expression::{exact_array, expression, is_exact, source};
 use crate::mapping::{Mapping, Place, Versions};
@@ -142,13 +146,21 @@ fn pushed(aggregate: &AggregateExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     }
     let pushed: Arc<dyn ExecutionPlan> = Arc::new(HBaseAggregateExec::new(below.spec, wanted, Arc::new(partial)));
     if *aggregate.mode() == AggregateMode::Partial {
-        return Ok(Some(pushed));
+        return Ok(Some(in_order_of(aggregate, pushed)));
     }
     if pushed.output_partitioning().partition_count() != 1 {
         return Ok(None);
     }
     let whole = of_mode(AggregateMode::Final, group_by.as_final(), &functions, &filters, pushed, aggregate)?;
-    Ok(Some(Arc::new(whole)))
+    Ok(Some(in_order_of(aggregate, Arc::new(whole))))
+}
+
+/// `instead`, sorted if what it stands for is: who is above may count on that, as it comes of rows in the order of keys. Servers send groups in no order.
+fn in_order_of(aggregate: &AggregateExec, instead: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+    match (aggregate as &dyn ExecutionPlan).output_ordering() {
+        Some(order) => Arc::new(SortExec::new(order.clone(), instead).with_preserve_partitioning(true)),
+        None => instead,
+    }
 }
 
 fn of_mode(
@@ -185,6 +197,8 @@ enum Output {
     Extreme(usize),
     /// `min`, `max` of exact numbers.
     ComputedExtreme,
+    /// `approx_distinct`.
+    Sketch,
 }
 
 impl Output {
@@ -200,6 +214,7 @@ impl Output {
             Output::IntegerAverage | Output::FloatAverage => next() == DataType::UInt64 && next() == DataType::Float64,
             Output::ExactAverage => next() == DataType::UInt64 && is_exact(&next()),
             Output::Extreme(_) => next() != DataType::Null,
+            Output::Sketch => next() == DataType::Binary,
         }
     }
 }
@@ -277,7 +292,7 @@ fn key_columns(mapping: &Mapping) -> Vec<KeyColumn> {
     let last = layout.columns.len().saturating_sub(1);
     let column = |(at, column): (usize, &types::KeyColumn)| {
         let descending = column.order == Order::Descending;
-        let width_bytes = column.sql_type.fixed_width().unwrap_or(0) as u32;
+        let width_bytes = column.fixed_width().unwrap_or(0) as u32;
         let is_separated = width_bytes == 0 && (at < last || descending);
         KeyColumn { width_bytes, separator: is_separated.then_some(if descending { 0xFF } else { 0 }) }
     };
@@ -315,9 +330,22 @@ fn aggregate_of(
         function: function as i32,
         source: Some(source.clone()),
         number: number as i32,
+        ..Aggregate::default()
     };
     if name == "count" {
         return Some((of(Function::Count, Number::Integer), Output::Count));
+    }
+    if name == distinct::NAME {
+        let is_inverted = matches!(column.place, Place::Key(_)) && column.descending;
+        let is_padded = matches!(column.sql_type, SqlType::Char(_));
+        // Other types' bytes are sketched as the numbers that they stand for.
+        let is_bytes = match column.sql_type {
+            SqlType::Char(_) | SqlType::Varchar | SqlType::Binary(_) | SqlType::Varbinary => true,
+            SqlType::Boolean => !is_inverted,
+            _ => false,
+        };
+        let aggregate = Aggregate { is_inverted, is_padded, ..of(Function::Distinct, Number::Integer) };
+        return (is_bytes && !column.is_array).then_some((aggregate, Output::Sketch));
     }
     // What stands in the key may be turned round.
     if matches!(column.place, Place::Key(_)) || column.is_array {
@@ -358,6 +386,7 @@ fn aggregate_of_computed(
     };
     let (function, output) = match (function.fun().name(), &argument, &result) {
         ("count", _, _) => (Function::Count, Output::Count),
+        (distinct::NAME, _, _) => (Function::Distinct, Output::Sketch),
         ("sum", DataType::Float64, DataType::Float64) => (Function::Sum, Output::FloatSum),
         ("sum", DataType::Int64, DataType::Int64) => (Function::Sum, Output::ExactSum),
         ("sum", DataType::Decimal128(..), _) if scale(&argument) == scale(&result) => (Function::Sum, Output::ExactSum),
@@ -367,7 +396,7 @@ fn aggregate_of_computed(
         ("max", _, _) if is_exact(&argument) && argument == result => (Function::Max, Output::ComputedExtreme),
         _ => return None,
     };
-    Some((Aggregate { function: function as i32, source: Some(source), number: 0 }, output))
+    Some((Aggregate { function: function as i32, source: Some(source), ..Aggregate::default() }, output))
 }
 
 /// Form of a type's bytes, and whether they are integers.
@@ -558,6 +587,10 @@ fn batch_of(mapping: &Mapping, wanted: &Wanted, groups: &[Group], schema: Schema
                 let extremes = states().map(|state| computed_number(&state.extreme));
                 let extremes = extremes.collect::<Option<Vec<_>>>().ok_or_else(malformed)?;
                 arrays.push(exact_array(of, extremes.into_iter())?);
+            }
+            Output::Sketch => {
+                let sketches = states().map(|state| Some(&state.sketch[..]));
+                arrays.push(Arc::new(sketches.collect::<BinaryArray>()));
             }
             Output::Extreme(at) => {
                 let column = &mapping.columns[*at];

@@ -106,6 +106,10 @@ impl Decoder {
             for (position, at) in &self.of_key {
                 let Wanted { column, builder } = &mut self.wanted[*at];
                 let range = self.ranges[*position].clone();
+                if column.is_array {
+                    builder.push_stored(column, &key[range]).map_err(|e| at_row(e, column, key))?;
+                    continue;
+                }
                 let value = self.layout.value(*position, key, range, &mut self.scratch);
                 builder.push(column, value.map_err(|e| at_row(e, column, key))?)?;
             }

@@ -287,7 +287,7 @@ mod tests {
             regions: Vec::new(),
             limit: None,
             versions: Versions::Newest,
-            bytes: None,
+            estimate: crate::table::Estimate::default(),
             dynamic: vec![Arc::clone(&filter) as Arc<dyn PhysicalExpr>],
         };
         (spec, filter)

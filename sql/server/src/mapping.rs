@@ -241,7 +241,7 @@ impl Mapping {
         let key = self.key_columns().into_iter().map(|index| {
             let column = &self.columns[index];
             let order = if column.descending { Order::Descending } else { Order::Ascending };
-            KeyColumn { sql_type: column.sql_type, order }
+            KeyColumn { sql_type: column.sql_type, order, is_array: column.is_array }
         });
         KeyLayout { salt_buckets: self.salt_buckets, columns: key.collect() }
     }

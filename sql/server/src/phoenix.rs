@@ -313,8 +313,8 @@ fn mapping_of(
     let key_place = |row: &ColumnRow| in_order.iter().position(|key| key.name == row.name);
     for row in &rows {
         let is_array = row.data_type.is_some_and(|code| ARRAY_CODES.contains(&code));
-        if is_array && row.key_seq.is_some() {
-            return Err(format!("column {} of its key is an array", row.name));
+        if is_array && row.key_seq.is_some() && row.is_descending {
+            return Err(format!("column {} of its key is an array that descends", row.name));
         }
         let sql_type = match sql_type(row) {
             Ok(sql_type) => sql_type,

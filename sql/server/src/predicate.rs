@@ -210,7 +210,12 @@ fn key_ranges(layout: &KeyLayout, of_key: Vec<Vec<(usize, Set)>>, exact: &mut [b
                 })
                 .collect();
             let whole = column + 1 == columns;
-            let one = |prefix: &Vec<u8>| KeyRange { start: prefix.clone(), stop: after(prefix, whole) };
+            let one = |prefix: &Vec<u8>| {
+                let mut start = prefix.clone();
+                // As of keys whose later columns are NULL.
+                layout.without_end(column, &mut start);
+                KeyRange { start, stop: after(prefix, whole) }
+            };
             ranges = Some(prefixes.iter().map(one).collect());
             if whole {
                 return ranges.map(|keys| with_salt_of_keys(layout, keys));
@@ -242,12 +247,18 @@ fn range_of(layout: &KeyLayout, column: usize, prefix: &[u8], interval: &Interva
         bytes
     };
     let past = |value: &[u8]| after(&at(value), layout.is_open_ended(column));
+    // The first key with a value has nothing after it where all later columns are NULL.
+    let first_of = |value: &[u8]| {
+        let mut bytes = at(value);
+        layout.without_end(column, &mut bytes);
+        bytes
+    };
     let descending = layout.columns[column].order == Order::Descending;
-    let variable = layout.columns[column].sql_type.fixed_width().is_none();
+    let variable = layout.columns[column].fixed_width().is_none();
     // What comes first by its bytes.
     let (first, last) = if descending { (&interval.high, &interval.low) } else { (&interval.low, &interval.high) };
     let start = match first {
-        End::At(value) => at(value),
+        End::At(value) => first_of(value),
         End::Past(value) => past(value),
         // NULLs are in front of all values, and no comparison holds for them.
         End::Open if variable && layout.is_open_ended(column) => [prefix, &[0]].concat(),
@@ -256,7 +267,7 @@ fn range_of(layout: &KeyLayout, column: usize, prefix: &[u8], interval: &Interva
     };
     let stop = match last {
         End::At(value) => past(value),
-        End::Past(value) => at(value),
+        End::Past(value) => first_of(value),
         End::Open => successor(prefix).unwrap_or_default(),
     };
     KeyRange { start, stop }

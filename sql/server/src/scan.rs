@@ -34,6 +34,7 @@ use crate::error::SqlError;
 use crate::mapping::{Mapping, Versions};
 use crate::predicate::{KeyRange, Pushed};
 use crate::progress::{Part, Progress};
+use crate::table::Estimate;
 
 /// Rows of a batch at most.
 const BATCH_ROWS: usize = 8192;
@@ -55,8 +56,8 @@ pub struct ScanSpec {
     pub filters: Vec<Filter>,
     /// Which versions of the rows come out.
     pub versions: Versions,
-    /// About how many bytes come.
-    pub bytes: Option<u64>,
+    /// How much comes, about.
+    pub estimate: Estimate,
     /// The row keys of each partition.
     pub partitions: Vec<Vec<KeyRange>>,
     /// First keys of the regions of each partition; none where it is not known, as of a few keys.
@@ -220,7 +221,11 @@ pub fn describe(spec: &ScanSpec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if !spec.dynamic.is_empty() {
         write!(f, ", dynamic={}", dynamic_words(spec))?;
     }
-    write!(f, ", partitions={}", spec.partitions.len())
+    write!(f, ", partitions={}", spec.partitions.len())?;
+    match spec.estimate.rows {
+        Some(rows) => write!(f, ", estimated rows={rows}"),
+        None => Ok(()),
+    }
 }
 
 /// The columns that filters which change are about, and what has come of them.
@@ -359,8 +364,22 @@ impl ExecutionPlan for HBaseScanExec {
 
     fn statistics_from_inputs(&self, _inputs: &[Arc<Statistics>], args: &StatisticsArgs) -> Result<Arc<Statistics>> {
         let parts = if args.partition().is_some() { self.spec.partitions.len().max(1) } else { 1 };
-        let bytes = self.spec.bytes.map_or(Precision::Absent, |bytes| Precision::Inexact(bytes as usize / parts));
-        Ok(Arc::new(Statistics { total_byte_size: bytes, ..Statistics::new_unknown(&self.spec.schema) }))
+        let share = |of: Option<u64>| of.map_or(Precision::Absent, |of| Precision::Inexact(of as usize / parts));
+        let Estimate { rows, bytes } = self.spec.estimate;
+        let limit = self.spec.limit.map_or(u64::MAX, |limit| (limit * self.spec.partitions.len()) as u64);
+        let rows = rows.map(|rows| rows.min(limit));
+        let mut statistics = Statistics {
+            num_rows: share(rows),
+            total_byte_size: share(bytes),
+            ..Statistics::new_unknown(&self.spec.schema)
+        };
+        // A key of one column is another one in each row.
+        if let [key] = self.spec.mapping.key_columns()[..]
+            && let Some(at) = self.spec.projection.iter().position(|projected| *projected == key)
+        {
+            statistics.column_statistics[at].distinct_count = share(rows);
+        }
+        Ok(Arc::new(statistics))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {

@@ -27,7 +27,9 @@ use crate::aggregate::PushAggregates;
 use crate::auth::{Startup, Users};
 use crate::catalog::{Catalog, Provider};
 use crate::copy_in::CopyMessages;
+use crate::distinct;
 use crate::error::with_state;
+use crate::join_order::Planner;
 use crate::pg_catalog;
 use crate::progress::NoteScans;
 use crate::running::{JoinsGiveWay, Runner};
@@ -91,6 +93,7 @@ pub fn context(
         .with_config(config)
         .with_runtime_env(runtime)
         .with_default_features()
+        .with_query_planner(Arc::new(Planner))
         .with_physical_optimizer_rule(Arc::new(PushAggregates))
         .with_physical_optimizer_rule(Arc::new(JoinsGiveWay))
         .with_physical_optimizer_rule(Arc::new(NoteScans))
@@ -110,6 +113,7 @@ pub fn context(
         }),
     );
     context.register_udf(version);
+    context.register_udaf(distinct::approx_distinct());
     // Clients ask whether a type of an extension is there. There are no extensions.
     let none = Arc::new(|_: &[ColumnarValue]| Ok(ColumnarValue::Scalar(ScalarValue::Int32(None))));
     context.register_udf(create_udf("to_regtype", vec![DataType::Utf8], DataType::Int32, Volatility::Stable, none));

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use client::{Connection, Row, Table};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::compute::SortOptions;
-use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
 use datafusion::catalog::Session;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, Constraint, Constraints, DFSchema, DataFusionError, TableReference};
@@ -25,13 +25,14 @@ use datafusion::physical_expr::expressions::Column as ColumnExpr;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalSortExpr};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::FilterExecBuilder;
-use filter::Filter;
+use filter::{CompareOp, Filter, ListOperator};
 use model::{Get, Scan, TimeRange};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::decode::Decoder;
 use crate::error::SqlError;
+use crate::histogram::Histogram;
 use crate::mapping::{Kind, Mapping, Place, Versions};
 use crate::predicate::{KeyRange, Pushed, push_down};
 use crate::scan::{HBaseScanExec, ScanSpec};
@@ -51,15 +52,30 @@ type Boundaries = (Instant, Arc<Vec<Bytes>>);
 
 /// How long the sizes of a table's regions are believed: they only say which side of a join is the smaller one.
 const SIZES_LAST: Duration = Duration::from_secs(60);
-/// How long they are waited for.
+/// How long they, and histograms, are waited for.
 const SIZES_WITHIN: Duration = Duration::from_secs(1);
-/// What the servers' filters are taken to let pass, as DataFusion's own.
-const PASSES_FILTERS: f64 = 0.2;
-/// Bytes that a row is taken for.
-const ROW_BYTES: u64 = 200;
+/// How long a histogram is believed: a second for so many rows, as small tables change most and are asked for soonest.
+const ROWS_LAST_A_SECOND: f64 = 1000.0;
+const HISTOGRAMS_LAST_SECONDS: (f64, f64) = (5.0, 300.0);
+/// Bytes that a value without a fixed width is taken for.
+const VALUE_BYTES: usize = 24;
+/// Rows that a part of a region is worth a scan of its own for.
+const ROWS_OF_A_PART: f64 = 50_000.0;
 
 /// Start keys of a table's regions with the bytes of their files and memstores, and when they were asked for.
 type Sizes = (Instant, Arc<BTreeMap<Bytes, u64>>);
+
+/// The histogram of a table's keys, where its servers have told, and how long it is believed.
+type Histograms = (Instant, Option<Arc<Histogram>>);
+
+/// What a scan brings, about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Estimate {
+    /// Rows, where the servers say.
+    pub rows: Option<u64>,
+    /// Bytes.
+    pub bytes: Option<u64>,
+}
 
 /// A table, view or undescribed HBase table.
 pub struct HBaseTable {
@@ -73,6 +89,7 @@ pub struct HBaseTable {
     constraints: Option<Constraints>,
     boundaries: Mutex<Option<Boundaries>>,
     sizes: Mutex<Option<Sizes>>,
+    histogram: Mutex<Option<Histograms>>,
     connection: Connection,
 }
 
@@ -99,6 +116,7 @@ impl HBaseTable {
             constraints,
             boundaries: Mutex::new(None),
             sizes: Mutex::new(None),
+            histogram: Mutex::new(None),
             connection: connection.clone(),
         })
     }
@@ -117,6 +135,7 @@ impl HBaseTable {
             constraints: self.constraints.clone(),
             boundaries: Mutex::new(self.boundaries.lock().clone()),
             sizes: Mutex::new(self.sizes.lock().clone()),
+            histogram: Mutex::new(self.histogram.lock().clone()),
             connection: self.connection.clone(),
         }
     }
@@ -234,34 +253,88 @@ impl HBaseTable {
         none
     }
 
-    /// About how many bytes a scan brings; nothing where the servers do not say.
-    async fn estimate(&self, partitions: &[Vec<KeyRange>], has_filters: bool) -> Option<u64> {
-        let ranges = || partitions.iter().flatten();
-        let of_regions = if ranges().all(KeyRange::is_one_key) {
-            ranges().count() as u64 * ROW_BYTES
-        } else {
-            let sizes = self.sizes_at_once().await;
-            if sizes.is_empty() {
-                return None;
+    /// How the rows are spread over the keys; nothing where the servers do not say at once, as Apache HBase's never do.
+    pub async fn histogram(&self) -> Option<Arc<Histogram>> {
+        if let Some((until, histogram)) = &*self.histogram.lock()
+            && Instant::now() < *until
+        {
+            return histogram.clone();
+        }
+        let (histogram, seconds) = match tokio::time::timeout(SIZES_WITHIN, Histogram::of(&self.table)).await {
+            Ok(Ok(histogram)) => {
+                let (least, most) = HISTOGRAMS_LAST_SECONDS;
+                let seconds = (histogram.all().rows / ROWS_LAST_A_SECOND).clamp(least, most);
+                (Some(Arc::new(histogram)), Duration::from_secs_f64(seconds))
             }
-            let mut all = 0;
-            let mut regions = sizes.iter().peekable();
-            while let Some((start, bytes)) = regions.next() {
-                let stop = regions.peek().map_or(&[][..], |(next, _)| &next[..]);
-                if ranges().any(|range| range.within(start, stop).is_some()) {
-                    all += bytes;
-                }
+            Ok(Err(e)) => {
+                tracing::debug!("there is no histogram of {}'s keys: {e}", self.mapping.hbase_table);
+                (None, SIZES_LAST)
             }
-            all
+            Err(_) => (None, SIZES_LAST),
         };
-        Some(if has_filters { (of_regions as f64 * PASSES_FILTERS) as u64 } else { of_regions })
+        *self.histogram.lock() = Some((Instant::now() + seconds, histogram.clone()));
+        histogram
     }
 
-    /// Row keys to be read, in at most `most` parts that end where regions do, and the first keys of each one's regions.
+    /// The histogram that was last asked for.
+    pub fn known_histogram(&self) -> Option<Arc<Histogram>> {
+        self.histogram.lock().as_ref().and_then(|(_, histogram)| histogram.clone())
+    }
+
+    /// About how many rows pass some predicates; nothing where that is not known. Asks nobody.
+    pub fn rows_with(&self, predicates: &[&Expr]) -> Option<f64> {
+        let filters = self.push_down(predicates).filters;
+        Some(self.rows_read_with(predicates)? * filters.iter().map(selectivity).product::<f64>())
+    }
+
+    /// About how many rows the servers look at for some predicates: those of the key's ranges. Asks nobody.
+    pub fn rows_read_with(&self, predicates: &[&Expr]) -> Option<f64> {
+        let histogram = self.known_histogram()?;
+        Some(match &self.push_down(predicates).ranges {
+            Some(ranges) => histogram.within(ranges).rows,
+            None => histogram.all().rows,
+        })
+    }
+
+    /// What a scan brings.
+    async fn estimate(&self, partitions: &[Vec<KeyRange>], filters: &[Filter], projection: &[usize]) -> Estimate {
+        let ranges = || partitions.iter().flatten();
+        let pass: f64 = filters.iter().map(selectivity).product();
+        let has_passed = |amount: f64| (amount * pass).ceil() as u64;
+        let of_rows = |rows: f64| {
+            let width: usize = projection.iter().map(|at| width_bytes(&self.mapping.columns[*at].arrow_type())).sum();
+            let rows = has_passed(rows);
+            Estimate { rows: Some(rows), bytes: Some(rows * width as u64) }
+        };
+        if ranges().all(KeyRange::is_one_key) {
+            return of_rows(ranges().count() as f64);
+        }
+        if let Some(histogram) = self.histogram().await {
+            let rows = partitions.iter().map(|ranges| histogram.within(ranges).rows).sum();
+            return of_rows(rows);
+        }
+        let sizes = self.sizes_at_once().await;
+        if sizes.is_empty() {
+            return Estimate::default();
+        }
+        let mut bytes = 0;
+        let mut regions = sizes.iter().peekable();
+        while let Some((start, of_region)) = regions.next() {
+            let stop = regions.peek().map_or(&[][..], |(next, _)| &next[..]);
+            if ranges().any(|range| range.within(start, stop).is_some()) {
+                bytes += of_region;
+            }
+        }
+        Estimate { rows: None, bytes: Some(has_passed(bytes as f64)) }
+    }
+
+    /// Row keys to be read, in at most `most` parts that end where regions do, or within regions of many rows, and the first keys of each
+    /// one's regions.
     async fn partitions(
         &self,
         ranges: Option<Vec<KeyRange>>,
         most: usize,
+        may_cut: bool,
     ) -> std::result::Result<(Vec<Vec<KeyRange>>, Vec<Arc<[Bytes]>>), SqlError> {
         if let Some(keys) = &ranges
             && keys.len() <= FEW_KEYS
@@ -279,6 +352,14 @@ impl HBaseTable {
             })
             .filter(|(inside, _)| !inside.is_empty())
             .unzip();
+        let pieces = most / touched.len().max(1);
+        if may_cut
+            && pieces > 1
+            && !touched.is_empty()
+            && let Some(histogram) = self.histogram().await
+        {
+            return Ok(cut(&histogram, &touched, &regions, pieces));
+        }
         let each = touched.len().div_ceil(most.max(1)).max(1);
         let mut partitions: Vec<Vec<KeyRange>> = touched.chunks(each).map(|some| joined(some.concat())).collect();
         if partitions.is_empty() {
@@ -369,6 +450,10 @@ impl HBaseTable {
             for at in self.mapping.key_columns() {
                 let Some(output) = projection.iter().position(|projected| *projected == at) else { break };
                 let column = &self.mapping.columns[at];
+                // The bytes of arrays do not sort as arrays do.
+                if column.is_array {
+                    break;
+                }
                 let options = SortOptions { descending: column.descending, nulls_first: true };
                 order.push(PhysicalSortExpr { expr: Arc::new(ColumnExpr::new(&column.name, output)), options });
             }
@@ -377,6 +462,55 @@ impl HBaseTable {
             return EquivalenceProperties::new(Arc::clone(schema));
         }
         EquivalenceProperties::new_with_orderings(Arc::clone(schema), [order])
+    }
+}
+
+/// Parts of regions: of each one so many pieces at most, as many as its rows are worth. A region counts as read with its last piece.
+fn cut(
+    histogram: &Histogram,
+    touched: &[Vec<KeyRange>],
+    regions: &[Bytes],
+    pieces: usize,
+) -> (Vec<Vec<KeyRange>>, Vec<Arc<[Bytes]>>) {
+    let (mut partitions, mut of_regions): (Vec<Vec<KeyRange>>, Vec<Arc<[Bytes]>>) = (Vec::new(), Vec::new());
+    for (ranges, region) in touched.iter().zip(regions) {
+        let worth = (histogram.within(ranges).rows / ROWS_OF_A_PART) as usize;
+        let cuts = histogram.cuts(ranges, pieces.min(worth).max(1));
+        let mut start: &[u8] = &[];
+        for stop in cuts.iter().map(|cut| &cut[..]).chain([&[][..]]) {
+            let inside: Vec<KeyRange> = ranges.iter().filter_map(|range| range.within(start, stop)).collect();
+            if !inside.is_empty() {
+                partitions.push(joined(inside));
+                of_regions.push(Arc::from([]));
+            }
+            start = stop;
+        }
+        if let Some(last) = of_regions.last_mut() {
+            *last = Arc::from([region.clone()]);
+        }
+    }
+    (partitions, of_regions)
+}
+
+/// What of the rows a filter is taken to let pass, where nothing is known of the values: as PostgreSQL's planner guesses, or somewhat more.
+fn selectivity(filter: &Filter) -> f64 {
+    match filter {
+        Filter::SingleColumnValue(test) => match test.op {
+            CompareOp::Equal => 0.05,
+            CompareOp::NotEqual => 0.95,
+            _ => 1.0 / 3.0,
+        },
+        Filter::List { operator: ListOperator::MustPassAll, filters } => filters.iter().map(selectivity).product(),
+        Filter::List { filters, .. } => 1.0 - filters.iter().map(|filter| 1.0 - selectivity(filter)).product::<f64>(),
+        _ => 1.0,
+    }
+}
+
+/// Bytes of a value.
+fn width_bytes(of: &DataType) -> usize {
+    match of {
+        DataType::Boolean => 1,
+        other => other.primitive_width().unwrap_or(VALUE_BYTES),
     }
 }
 
@@ -445,9 +579,9 @@ impl TableProvider for HBaseTable {
         let (columns, more) = self.cells_to_read(&projection, &pushed);
         let filters: Vec<Filter> = pushed.filters.into_iter().chain(more).collect();
         let most = state.config().target_partitions();
-        let (partitions, regions) = self.partitions(pushed.ranges, most).await?;
+        let (partitions, regions) = self.partitions(pushed.ranges, most, limit.is_none()).await?;
         let equivalence = self.equivalence(&projection, &schema);
-        let bytes = self.estimate(&partitions, !filters.is_empty()).await;
+        let estimate = self.estimate(&partitions, &filters, &projection).await;
         let spec = ScanSpec {
             table: self.table.clone(),
             mapping: Arc::clone(&self.mapping),
@@ -455,7 +589,7 @@ impl TableProvider for HBaseTable {
             schema,
             scan: Scan { columns, time_range: self.time_range(), max_versions, ..Scan::default() },
             versions: self.versions,
-            bytes,
+            estimate,
             filters,
             partitions,
             regions,

@@ -26,9 +26,9 @@ use datafusion::sql::sqlparser::ast::{
 use filter::{Comparator, CompareOp, Filter, SingleColumnValue};
 use futures::TryStreamExt;
 use model::Mutation;
-use types::{KeyLayout, Value, pack};
+use types::{KeyLayout, pack};
 
-use crate::arrow_values::{encode_at, value_at};
+use crate::arrow_values::encode_at;
 use crate::error::{SqlError, SqlState};
 use crate::mapping::{Column, EMPTY_CELL_VALUE, Kind, Mapping, PACKED_QUALIFIER, Phoenix, Place, Versions};
 use crate::parameters::Parameters;
@@ -436,17 +436,16 @@ impl<'a> Writer<'a> {
     }
 
     fn key(&self, arrays: &[ArrayRef], row: usize) -> Result<Bytes, SqlError> {
-        let mut key_values: Vec<Option<Value<'_>>> = Vec::with_capacity(self.key_len);
-        for (column, array) in self.columns.iter().zip(arrays).take(self.key_len) {
-            let value = value_at(column, array, row)?;
+        let encode = |index: usize, out: &mut Vec<u8>| {
+            let column = self.columns[index];
+            encode_at(column, &arrays[index], row, out)?;
             // An empty text is NULL to Phoenix, and so it is here.
-            let is_null = matches!(value, None | Some(Value::Text("") | Value::Bytes([])));
-            if is_null && column.not_null {
+            if out.is_empty() && column.not_null {
                 return Err(null_in(&self.table.mapping, column));
             }
-            key_values.push(value);
-        }
-        Ok(self.layout.encode(&key_values)?.into())
+            Ok(())
+        };
+        Ok(self.layout.encode_with(encode)?.into())
     }
 
     /// What is to be done for a row.

@@ -21,11 +21,18 @@ pub struct KeyColumn {
     pub sql_type: SqlType,
     /// Which way it sorts.
     pub order: Order,
+    /// Whether it is an array of that type: only the last one may be, and it ascends.
+    pub is_array: bool,
 }
 
 impl KeyColumn {
     fn inverted(&self) -> bool {
         self.order == Order::Descending
+    }
+
+    /// Bytes of each of its values; none where they differ.
+    pub fn fixed_width(&self) -> Option<usize> {
+        self.sql_type.fixed_width().filter(|_| !self.is_array)
     }
 
     fn separator(&self) -> u8 {
@@ -51,32 +58,27 @@ impl KeyLayout {
     /// Whether a byte ends the column: one of variable width does, but for the last that ascends.
     fn is_separated(&self, index: usize) -> bool {
         let column = &self.columns[index];
-        column.sql_type.fixed_width().is_none() && (index + 1 < self.columns.len() || column.inverted())
+        column.fixed_width().is_none() && (index + 1 < self.columns.len() || column.inverted())
     }
 
-    /// Appends the column's bytes, with what ends it. All keys whose columns up to this one are the same begin with the same bytes, and
-    /// no other key does (the last column aside, where it has no end).
+    /// Appends a column's bytes, which are in ascending order and none for NULL, with what ends it. All keys whose columns up to this one are the
+    /// same begin with the same bytes, and no other key does (the last column aside, where it has no end).
     ///
     /// # Errors
-    /// What [`SqlType::encode`] refuses; NULL in a column of fixed width; a text with a zero byte where one ends it.
-    pub fn append(&self, index: usize, value: Option<&Value<'_>>, out: &mut Vec<u8>) -> Result<(), TypeError> {
+    /// NULL in a column of fixed width; a text with a zero byte where one ends it.
+    pub fn append(&self, index: usize, ascending: &[u8], out: &mut Vec<u8>) -> Result<(), TypeError> {
         let column = &self.columns[index];
-        let mut bytes = Vec::new();
-        match value {
-            Some(value) => column.sql_type.encode(value, &mut bytes)?,
-            None if column.sql_type.fixed_width().is_some() => {
-                return Err(TypeError::NotInKey(format!("NULL in a column of type {}", column.sql_type)));
-            }
-            None => {}
+        if ascending.is_empty() && column.fixed_width().is_some() {
+            return Err(TypeError::NotInKey(format!("NULL in a column of type {}", column.sql_type)));
         }
-        if self.is_separated(index) && column.sql_type != SqlType::Decimal && bytes.contains(&0) {
+        if self.is_separated(index) && column.sql_type != SqlType::Decimal && ascending.contains(&0) {
             return Err(TypeError::NotInKey("it contains a zero byte, which ends a column of a key".into()));
         }
-        self.append_encoded(index, &bytes, out);
+        self.append_encoded(index, ascending, out);
         Ok(())
     }
 
-    /// As [`KeyLayout::append`], of a value's bytes in ascending order.
+    /// Appends a column's bytes, which are in ascending order and can stand in a key, with what ends it.
     pub fn append_encoded(&self, index: usize, ascending: &[u8], out: &mut Vec<u8>) {
         let column = &self.columns[index];
         let start = out.len();
@@ -92,20 +94,51 @@ impl KeyLayout {
 
     /// Whether the bytes of this column end where the key does, with nothing that says so.
     pub fn is_open_ended(&self, index: usize) -> bool {
-        self.columns[index].sql_type.fixed_width().is_none() && !self.is_separated(index)
+        self.columns[index].fixed_width().is_none() && !self.is_separated(index)
+    }
+
+    /// Takes off what ends a column whose bytes, some, were appended last. Keys in which all columns after it are NULL end there.
+    pub fn without_end(&self, index: usize, key: &mut Vec<u8>) {
+        if self.is_separated(index) && !self.columns[index].inverted() {
+            key.pop();
+        }
     }
 
     /// The row key of a row, with its salt.
     ///
     /// # Errors
-    /// As [`KeyLayout::append`]; an empty key.
+    /// What [`SqlType::encode`] refuses; NULL in a column of fixed width; a text with a zero byte where one ends it; an empty key.
     pub fn encode(&self, values: &[Option<Value<'_>>]) -> Result<Vec<u8>, TypeError> {
+        self.encode_with(|index, out| {
+            let value = values.get(index).and_then(Option::as_ref);
+            value.map_or(Ok(()), |value| self.columns[index].sql_type.encode(value, out))
+        })
+    }
+
+    /// As [`KeyLayout::encode`], of what `each` appends of a column's value, in ascending order; nothing for NULL.
+    ///
+    /// # Errors
+    /// What `each` refuses, besides.
+    pub fn encode_with<E: From<TypeError>>(
+        &self,
+        mut each: impl FnMut(usize, &mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<Vec<u8>, E> {
         let mut key = vec![0; self.prefix_len()];
-        for (index, value) in values.iter().enumerate() {
-            self.append(index, value.as_ref(), &mut key)?;
+        let mut bytes = Vec::new();
+        // Phoenix leaves out what ends the columns that are NULL at a key's end, and the one before them where it ascends.
+        let mut end = key.len();
+        for index in 0..self.columns.len() {
+            bytes.clear();
+            each(index, &mut bytes)?;
+            self.append(index, &bytes, &mut key)?;
+            if !bytes.is_empty() {
+                let is_ended = self.is_separated(index) && !self.columns[index].inverted();
+                end = key.len() - usize::from(is_ended);
+            }
         }
+        key.truncate(end);
         if key.len() == self.prefix_len() {
-            return Err(TypeError::NotInKey("all of it is empty".into()));
+            return Err(TypeError::NotInKey("all of it is empty".into()).into());
         }
         if self.salt_buckets > 0 {
             key[0] = salt_of(&key[1..], self.salt_buckets);
@@ -122,7 +155,7 @@ impl KeyLayout {
         let mut at = self.prefix_len().min(key.len());
         for (index, column) in self.columns.iter().enumerate() {
             let rest = &key[at..];
-            let end = match column.sql_type.fixed_width() {
+            let end = match column.fixed_width() {
                 _ if rest.is_empty() => 0,
                 Some(width) if rest.len() >= width => width,
                 Some(width) => {
@@ -151,7 +184,7 @@ impl KeyLayout {
         Ok(())
     }
 
-    /// The value of a column at `range` of a key; `scratch` holds its bytes where they are inverted.
+    /// The value of a column, which is no array, at `range` of a key; `scratch` holds its bytes where they are inverted.
     ///
     /// # Errors
     /// As [`SqlType::decode`].
@@ -194,7 +227,9 @@ mod tests {
     use super::*;
 
     fn layout(salt_buckets: u8, columns: &[(SqlType, Order)]) -> KeyLayout {
-        let columns = columns.iter().map(|(sql_type, order)| KeyColumn { sql_type: *sql_type, order: *order });
+        let columns = columns.iter();
+        let columns =
+            columns.map(|(sql_type, order)| KeyColumn { sql_type: *sql_type, order: *order, is_array: false });
         KeyLayout { salt_buckets, columns: columns.collect() }
     }
 
@@ -217,7 +252,7 @@ mod tests {
         assert_eq!(key, [b'N', b' ', !b'a', !b'b', 0xFF, b'c']);
         assert_eq!(read(&of, &key), ["Some(Text(\"N\"))", "Some(Text(\"ab\"))", "Some(Text(\"c\"))"]);
         let key = of.encode(&[Some(Value::Text("NA")), None, None]).expect("legal");
-        assert_eq!(key, [b'N', b'A', 0]);
+        assert_eq!(key, b"NA");
         assert_eq!(read(&of, &key), ["Some(Text(\"NA\"))", "None", "None"]);
         let salted = layout(8, &[(SqlType::BigInt, Descending)]);
         let key = salted.encode(&[Some(Value::Int(5))]).expect("legal");

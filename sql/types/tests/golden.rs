@@ -1,6 +1,6 @@
 //! The bytes of Phoenix's own `PDataType` (`phoenix/Golden.java` made them once), and the order of random values.
 
-use basalt_sql_types::{Decimal, SqlType, Value};
+use basalt_sql_types::{Decimal, KeyColumn, KeyLayout, Order, SqlType, TypeError, Value};
 
 fn unhex(text: &str) -> Vec<u8> {
     (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).expect("hexadecimal")).collect()
@@ -176,4 +176,61 @@ fn arrays_are_phoenixs() {
         count += 1;
     }
     assert_eq!(count, 16);
+}
+
+#[test]
+fn keys_that_end_with_null_or_an_array_are_phoenixs() {
+    let lines = include_str!("golden-keys.tsv").lines().filter(|line| !line.starts_with('#'));
+    let mut count = 0;
+    for line in lines {
+        let [columns, salt_buckets, values, hex] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
+        let column = |text: &str| {
+            let order = if text.ends_with(" desc") { Order::Descending } else { Order::Ascending };
+            let (name, is_array) = (text.trim_end_matches(" desc"), text.ends_with("[]"));
+            KeyColumn { sql_type: name.trim_end_matches("[]").parse().expect("a type"), order, is_array }
+        };
+        let columns: Vec<KeyColumn> = columns.split(", ").map(column).collect();
+        let layout = KeyLayout { salt_buckets: salt_buckets.parse().expect("a number"), columns };
+        let encoded = |index: usize, text: &str, out: &mut Vec<u8>| {
+            let KeyColumn { sql_type, is_array, .. } = layout.columns[index];
+            if text == "null" {
+                return Ok(());
+            }
+            let elements: Vec<&str> = text.split('|').collect();
+            let mut scratches = vec![Vec::new(); elements.len()];
+            let both = elements.iter().zip(&mut scratches);
+            let elements: Vec<Option<Value<'_>>> =
+                both.map(|(text, scratch)| (*text != "null").then(|| value(sql_type, text, scratch))).collect();
+            match &elements[..] {
+                [Some(one)] if !is_array => sql_type.encode(one, out),
+                _ => basalt_sql_types::encode_array(sql_type, &elements, out),
+            }
+        };
+        let texts: Vec<&str> = values.split(',').collect();
+        let key = layout.encode_with(|index, out| encoded(index, texts[index], out)).expect(line);
+        assert_eq!(key, unhex(hex), "{line}");
+        // Read again, each column's bytes are what they were.
+        let mut ranges = Vec::new();
+        layout.split(&key, &mut ranges).expect(line);
+        for (index, range) in ranges.into_iter().enumerate() {
+            let mut bytes = key[range].to_vec();
+            let column = layout.columns[index];
+            if column.order == Order::Descending {
+                column.sql_type.invert(&mut bytes);
+            }
+            let mut expected = Vec::new();
+            encoded(index, texts[index], &mut expected).expect(line);
+            assert_eq!(bytes, expected, "column {index} of {line}");
+        }
+        count += 1;
+    }
+    assert_eq!(count, 26);
+    let layout = KeyLayout {
+        salt_buckets: 0,
+        columns: vec![KeyColumn { sql_type: SqlType::Varchar, order: Order::Ascending, is_array: true }],
+    };
+    assert_eq!(
+        layout.encode_with(|_, _| Ok::<_, TypeError>(())),
+        Err(TypeError::NotInKey("all of it is empty".into()))
+    );
 }

@@ -11,11 +11,12 @@ use cell::CellRef;
 use convert::from_proto;
 use proto::grouped::{
     Aggregate, Function, Group, METHOD, METHOD_OF_EXPRESSIONS, Number, Request, Response, SERVICE, Source, State,
-    exact_bytes,
+    exact_bytes, float_bytes,
 };
 use proto::{Message, pb};
 use region::Region;
 use rpc::exception::Exception;
+use sketch::Sketch;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -104,6 +105,8 @@ struct Running {
     sum: i128,
     float_sum: f64,
     extreme: Option<Vec<u8>>,
+    /// Made with the first value that it is to take in.
+    sketch: Option<Box<Sketch>>,
 }
 
 /// A cell that is needed, and its value in the row that is walked.
@@ -362,6 +365,7 @@ impl Running {
             Function::CountRows | Function::Count => {}
             Function::Sum => self.add_number(expression::read(aggregate.number(), 0, value)?)?,
             Function::Min | Function::Max => return Ok(self.compare(function, value)),
+            Function::Distinct => return Ok(self.sketch_of(aggregate, value)),
         }
         Ok(0)
     }
@@ -380,8 +384,31 @@ impl Running {
             Function::CountRows | Function::Count => {}
             Function::Sum => self.add_number(*number)?,
             Function::Min | Function::Max => return Ok(self.compare(function, bytes)),
+            Function::Distinct => {
+                return Ok(match number {
+                    Computed::Float(number) => self.sketched(sketch::hash(&float_bytes(*number))),
+                    _ => self.sketched(sketch::hash(bytes)),
+                });
+            }
         }
         Ok(0)
+    }
+
+    /// Takes a value's bytes into the sketch. Gives back how many bytes more it holds.
+    fn sketch_of(&mut self, aggregate: &Aggregate, value: &[u8]) -> usize {
+        let space = if aggregate.is_inverted { !b' ' } else { b' ' };
+        let padding = value.iter().rev().take_while(|byte| aggregate.is_padded && **byte == space).count();
+        let value = &value[..value.len() - padding];
+        if aggregate.is_inverted {
+            let turned: Vec<u8> = value.iter().map(|byte| !byte).collect();
+            return self.sketched(sketch::hash(&turned));
+        }
+        self.sketched(sketch::hash(value))
+    }
+
+    fn sketched(&mut self, hash: u64) -> usize {
+        let before = if self.sketch.is_none() { size_of::<Sketch>() } else { 0 };
+        before + self.sketch.get_or_insert_default().add_hash(hash)
     }
 
     /// Keeps a value that is less, or greater, than those before. Gives back how many bytes more that takes.
@@ -417,6 +444,7 @@ impl Running {
             sum: if self.sum == 0 { Bytes::new() } else { Bytes::copy_from_slice(&self.sum.to_be_bytes()) },
             float_sum: self.float_sum,
             extreme: self.extreme.map(Bytes::from).unwrap_or_default(),
+            sketch: self.sketch.map(|sketch| sketch.to_bytes().into()).unwrap_or_default(),
         }
     }
 }
@@ -434,7 +462,7 @@ mod tests {
 
     fn aggregate(function: Function, number: Number) -> Aggregate {
         let source = (function != Function::CountRows).then(|| source(None, "n"));
-        Aggregate { function: function as i32, source, number: number as i32 }
+        Aggregate { function: function as i32, source, number: number as i32, ..Aggregate::default() }
     }
 
     fn asked(request: Request) -> Asked {
@@ -507,7 +535,7 @@ mod tests {
             ..number(Operation::Load, 0)
         };
         let of = |at| Some(Source { expression: Some(at), ..Source::default() });
-        let aggregate = |function| Aggregate { function: function as i32, source: of(1), number: 0 };
+        let aggregate = |function| Aggregate { function: function as i32, source: of(1), ..Aggregate::default() };
         let request = Request {
             groups: of(0).into_iter().collect(),
             aggregates: [Function::CountRows, Function::Count, Function::Sum, Function::Min, Function::Max]
@@ -537,6 +565,102 @@ mod tests {
         failing.is_open = true;
         failing.end_of_result();
         assert!(failing.finish().is_err());
+    }
+
+    #[test]
+    fn different_values_are_sketched_as_bytes_or_as_what_is_computed_of_them() {
+        let key = |at, is_inverted, is_padded| Aggregate {
+            function: Function::Distinct as i32,
+            source: Some(source(Some(at), "")),
+            is_inverted,
+            is_padded,
+            ..Aggregate::default()
+        };
+        let load = Step {
+            source: Some(source(None, "n")),
+            number: Number::SortableInteger as i32,
+            operation: Operation::Load as i32,
+            ..Step::default()
+        };
+        let to_float = Step { operation: Operation::ToFloat as i32, ..Step::default() };
+        let computed = |at| Aggregate {
+            function: Function::Distinct as i32,
+            source: Some(Source { expression: Some(at), ..Source::default() }),
+            ..Aggregate::default()
+        };
+        let request = Request {
+            key_columns: vec![
+                KeyColumn { width_bytes: 1, separator: None },
+                KeyColumn { width_bytes: 2, separator: None },
+                KeyColumn { width_bytes: 0, separator: None },
+            ],
+            groups: vec![source(Some(0), "")],
+            aggregates: vec![key(1, true, true), key(2, false, false), computed(0), computed(1)],
+            expressions: vec![
+                Expression { steps: vec![load.clone()] },
+                Expression { steps: vec![load.clone(), to_float] },
+            ],
+            ..Request::default()
+        };
+        // The second column descends: its bytes are "a ", "a " and "bc", turned round.
+        let row = |group: &str, second: &[u8; 2], third: &str| {
+            let turned: Vec<u8> = second.iter().map(|byte| !byte).collect();
+            [group.as_bytes(), &turned, third.as_bytes()].concat()
+        };
+        let mut groups = Groups::new(asked(request));
+        let rows = [("A", b"a ", "x", 7), ("A", b"a ", "x", 7), ("A", b"bc", "y", 7), ("B", b"a ", "", 9)];
+        for (group, second, third, number) in rows {
+            groups.row = row(group, second, third);
+            groups.needed[0].value = (number ^ i64::MIN).to_be_bytes().to_vec();
+            groups.is_open = true;
+            groups.end_of_result();
+        }
+        groups.finish().expect("small");
+        let held = groups.bytes;
+        let mut groups = groups.into_groups();
+        groups.sort_by(|a, b| a.keys.cmp(&b.keys));
+        let of = |values: &[&[u8]]| {
+            let mut sketch = Sketch::default();
+            for value in values {
+                sketch.add(value);
+            }
+            Bytes::from(sketch.to_bytes())
+        };
+        let sketches = |group: &Group| group.states.iter().map(|state| state.sketch.clone()).collect::<Vec<_>>();
+        let (seven, nine) = (exact_bytes(7), exact_bytes(9));
+        assert_eq!(
+            sketches(&groups[0]),
+            [of(&[b"a", b"bc"]), of(&[b"x", b"y"]), of(&[&seven]), of(&[&float_bytes(7.0)])]
+        );
+        assert_eq!(sketches(&groups[1]), [of(&[b"a"]), of(&[]), of(&[&nine]), of(&[&float_bytes(9.0)])]);
+        assert!(held > 7 * size_of::<Sketch>(), "{held}");
+    }
+
+    #[test]
+    fn sketches_of_many_groups_are_an_error_and_not_memory() {
+        let request = Request {
+            key_columns: vec![
+                KeyColumn { width_bytes: 4, separator: None },
+                KeyColumn { width_bytes: 4, separator: None },
+            ],
+            groups: vec![source(Some(0), "")],
+            aggregates: vec![Aggregate {
+                function: Function::Distinct as i32,
+                source: Some(source(Some(1), "")),
+                ..Aggregate::default()
+            }],
+            ..Request::default()
+        };
+        let mut groups = Groups::new(asked(request));
+        for group in 0..2000u32 {
+            for value in 0..1200u32 {
+                groups.is_open = true;
+                groups.row = [group.to_be_bytes(), value.to_be_bytes()].concat();
+                groups.end_of_result();
+            }
+        }
+        assert!(groups.bytes < MAX_GROUP_BYTES + 2 * sketch::REGISTERS);
+        assert!(groups.finish().is_err());
     }
 
     #[test]

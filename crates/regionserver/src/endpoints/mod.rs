@@ -1,5 +1,6 @@
 //! The coprocessor endpoints that HBase ships, answered natively: MultiRowMutationService, AggregateService,
-//! BulkDeleteService, RowCountService; and two of Basalt's own: aggregates by group, which every table has, and the volumes of a server.
+//! BulkDeleteService, RowCountService; and three of Basalt's own: aggregates by group and key histograms, which every table has, and the
+//! volumes of a server.
 //!
 //! A region answers for an endpoint only if its table asks for the endpoint's class, or the configuration does for all
 //! tables; a service that nobody asked for is unknown there. Work is done in bounded pieces on the blocking pool.
@@ -10,6 +11,7 @@ mod bulk_delete;
 mod decimal;
 mod expression;
 mod grouped;
+mod histogram;
 mod interpreter;
 mod multi_row;
 mod row_count;
@@ -39,7 +41,7 @@ pub(crate) fn exec_service(
 ) -> Answer<pb::CoprocessorServiceResponse> {
     let region = find_region(server, &request.region)?;
     // What is refused is refused at once.
-    if !grouped::is_meant(&request.call) {
+    if !grouped::is_meant(&request.call) && !histogram::is_meant(&request.call) {
         find_method(server, &region, &request.call)?;
     }
     let server = server.clone();
@@ -86,6 +88,10 @@ pub(crate) async fn run(
         server.counts.reads.add(1);
         let decoded = decoded(server, region, caller, call.request, grouped::decode);
         return grouped::aggregate(server, region, decoded.await?, caller).await;
+    }
+    if histogram::is_meant(&call) {
+        server.counts.reads.add(1);
+        return histogram::answer(server, region, call.request, caller).await;
     }
     let method = find_method(server, region, &call)?;
     let request = call.request;

@@ -219,7 +219,9 @@ fn splits_of(mapping: &Mapping, splits: &[Literal]) -> Result<Vec<Bytes>, SqlErr
             SqlType::Double | SqlType::UnsignedDouble => Value::Double(split.text().parse().map_err(|_| wrong())?),
             _ => Value::Int(number.map_err(|_| wrong())?),
         };
-        layout.append(0, Some(&value), &mut key)?;
+        let mut ascending = Vec::new();
+        first.sql_type.encode(&value, &mut ascending)?;
+        layout.append(0, &ascending, &mut key)?;
         keys.push(Bytes::from(key));
     }
     keys.sort_unstable();
