@@ -89,16 +89,13 @@ pub struct Figures {
     /// Whether the CPU time is the server's.
     pub server_cpu: bool,
     rounds: Vec<Round>,
+    /// The rounds of what it was measured in turns with, if it was.
+    plain: Option<Vec<Round>>,
 }
 
 impl Figures {
     fn range(&self, of: impl Fn(&Round) -> f64) -> Range {
-        let mut values: Vec<f64> = self.rounds.iter().map(of).collect();
-        values.sort_by(f64::total_cmp);
-        let at = |i: usize| values.get(i).copied().unwrap_or_default();
-        let (middle, even) = (values.len() / 2, values.len().is_multiple_of(2));
-        let median = if even && middle > 0 { f64::midpoint(at(middle - 1), at(middle)) } else { at(middle) };
-        Range { median, min: at(0), max: at(values.len().saturating_sub(1)) }
+        range_of(self.rounds.iter().map(of).collect())
     }
 
     /// Operations per second.
@@ -114,6 +111,14 @@ impl Figures {
     /// CPU nanoseconds for one operation.
     pub fn cpu_ns_per_op(&self) -> Range {
         self.range(|r| r.cpu_ns as f64 / r.done.ops.max(1) as f64)
+    }
+
+    /// How much more CPU time an operation took than one of what it was measured in turns with, in percent: of each pair of rounds.
+    pub fn more_cpu_percent(&self) -> Option<Range> {
+        let cpu_ns_per_op = |round: &Round| round.cpu_ns as f64 / round.done.ops.max(1) as f64;
+        let plain: Vec<f64> = self.plain.as_ref()?.iter().map(cpu_ns_per_op).collect();
+        let pairs = self.rounds.iter().map(cpu_ns_per_op).zip(plain);
+        Some(range_of(pairs.map(|(ns, plain_ns)| (ns / plain_ns.max(f64::MIN_POSITIVE) - 1.0) * 100.0).collect()))
     }
 
     fn has_bytes(&self) -> bool {
@@ -140,6 +145,24 @@ impl Figures {
     pub fn round_count(&self) -> usize {
         self.rounds.len()
     }
+}
+
+fn range_of(mut values: Vec<f64>) -> Range {
+    values.sort_by(f64::total_cmp);
+    let at = |i: usize| values.get(i).copied().unwrap_or_default();
+    let (middle, even) = (values.len() / 2, values.len().is_multiple_of(2));
+    let median = if even && middle > 0 { f64::midpoint(at(middle - 1), at(middle)) } else { at(middle) };
+    Range { median, min: at(0), max: at(values.len().saturating_sub(1)) }
+}
+
+/// One of several kinds of the same work, to be measured in turns with the others.
+pub(crate) struct Turn<'a> {
+    /// What it is measured as.
+    pub name: &'static str,
+    /// Whose CPU time it takes.
+    pub whose: Whose,
+    /// Does so many operations.
+    pub work: Box<dyn FnMut(u64) -> anyhow::Result<Done> + 'a>,
 }
 
 /// Called with each name's figures as they come.
@@ -253,12 +276,50 @@ impl<'a> Session<'a> {
             Size::Timed { most, step } => calibrate(most.max(step), step, target_ns, |n| Ok(round(n)?.wall_ns))?,
         };
         let rounds = (0..self.scale.rounds).map(|_| round(ops)).collect::<anyhow::Result<Vec<Round>>>()?;
-        let figures = Figures { name: name.to_owned(), server_cpu: whose != Whose::Own, rounds };
+        self.note(Figures { name: name.to_owned(), server_cpu: whose != Whose::Own, rounds, plain: None });
+        Ok(())
+    }
+
+    fn note(&mut self, figures: Figures) {
         (self.listener)(&figures);
         self.figures.push(figures);
+    }
+
+    /// Measures kinds of the same work, a round of each and again: what else the machine does meets all alike, and small differences show. All
+    /// are compared with the first. The number of operations is a multiple of `step`.
+    pub(crate) fn measure_in_turns(&mut self, step: u64, mut turns: Vec<Turn<'_>>) -> anyhow::Result<()> {
+        let clock = &self.clock;
+        let round = |turn: &mut Turn<'_>, n: u64| -> anyhow::Result<Round> {
+            let before = Reading::take(clock, turn.whose)?;
+            let done = (turn.work)(n)?;
+            let after = Reading::take(clock, turn.whose)?;
+            Ok(after.since(&before, done))
+        };
+        let Some(first) = turns.first_mut() else { return Ok(()) };
+        // Twice a round's time, for the steps of 10 ms.
+        let target_ns = self.scale.server_round_ms * 2_000_000;
+        let ops = calibrate(u64::MAX, step, target_ns, |n| Ok(round(first, n)?.wall_ns))?;
+        // The others warm up, too.
+        for turn in turns.iter_mut().skip(1) {
+            round(turn, ops)?;
+        }
+        let mut rounds: Vec<Vec<Round>> = turns.iter().map(|_| Vec::new()).collect();
+        for _ in 0..self.scale.rounds * TURNS {
+            for (turn, rounds) in turns.iter_mut().zip(&mut rounds) {
+                rounds.push(round(turn, ops)?);
+            }
+        }
+        let plain = rounds.first().cloned().unwrap_or_default();
+        for (at, (turn, rounds)) in turns.iter().zip(rounds).enumerate() {
+            let (name, server_cpu) = (turn.name.to_owned(), turn.whose != Whose::Own);
+            self.note(Figures { name, server_cpu, rounds, plain: (at > 0).then(|| plain.clone()) });
+        }
         Ok(())
     }
 }
+
+/// So many times more rounds are made of what is measured in turns.
+const TURNS: usize = 2;
 
 /// The number of operations that take `target_ns`; a multiple of `step`. What it runs warms up.
 fn calibrate(
@@ -319,13 +380,41 @@ mod tests {
     fn median_least_and_greatest() {
         let round =
             |wall_ns| Round { done: Done { ops: 10, bytes: 1000 }, wall_ns, cpu_ns: wall_ns / 2, others_ns: wall_ns };
-        let figures = Figures { name: "x".into(), server_cpu: false, rounds: [4000, 1000, 2000].map(round).to_vec() };
+        let rounds = [4000, 1000, 2000].map(round).to_vec();
+        let figures = Figures { name: "x".into(), server_cpu: false, rounds, plain: None };
         assert_eq!(figures.wall_ns_per_op(), Range { median: 200.0, min: 100.0, max: 400.0 });
         assert_eq!(figures.cpu_ns_per_op().median, 100.0);
         assert_eq!(figures.mb_per_s().expect("bytes").max, 1000.0);
         assert_eq!(figures.others_cores(), 1.0);
         let two = Figures { rounds: [4000, 1000].map(round).to_vec(), ..figures };
         assert_eq!(two.wall_ns_per_op().median, 250.0);
+        assert_eq!(two.more_cpu_percent(), None);
+        let plain = Figures { plain: Some([2000, 2000].map(round).to_vec()), ..two };
+        assert_eq!(plain.more_cpu_percent(), Some(Range { median: 25.0, min: -50.0, max: 100.0 }));
+    }
+
+    #[test]
+    fn what_is_measured_in_turns_is_compared_with_the_first() {
+        let scale = Scale { rounds: 2, ..Scale::TINY };
+        let mut session = Session::new(scale, PathBuf::new(), |_| {});
+        let order = std::cell::RefCell::new(Vec::new());
+        let played = &order;
+        let turn = |name: &'static str| Turn {
+            name,
+            whose: Whose::Own,
+            work: Box::new(move |n| {
+                played.borrow_mut().push(name);
+                Ok(Done { ops: n, bytes: 0 })
+            }),
+        };
+        session.measure_in_turns(3, vec![turn("plain"), turn("more")]).expect("measured");
+        let rounds = TURNS * 2;
+        // The first one finds out how many operations make a round, the others warm up.
+        assert_eq!(order.borrow()[..4], ["plain", "more", "plain", "more"]);
+        assert_eq!(order.borrow().len(), 2 + 2 * rounds);
+        let [plain, more] = session.figures() else { panic!("{:?}", session.figures()) };
+        assert_eq!((plain.round_count(), more.round_count()), (rounds, rounds));
+        assert!(plain.more_cpu_percent().is_none() && more.more_cpu_percent().is_some());
     }
 
     #[test]

@@ -19,8 +19,11 @@ pub fn table_row(figures: &Figures) -> String {
     let cpu = figures.cpu_ns_per_op();
     let rate = |range: Option<Range>| range.map_or_else(|| "-".to_owned(), |r| format!("{:.1}", r.median));
     let others = figures.others_cores();
+    let more = figures
+        .more_cpu_percent()
+        .map_or_else(String::new, |more| format!(" CPU {:+.1} % ({:+.1}..{:+.1})", more.median, more.min, more.max));
     format!(
-        "{:<32} {:>11} {:>11}  {:>11} {:>23}  {:>9} {:>9} {:>5.2} {}",
+        "{:<32} {:>11} {:>11}  {:>11} {:>23}  {:>9} {:>9} {:>5.2} {}{more}",
         figures.name,
         number(figures.ops_per_s().median),
         number(figures.wall_ns_per_op().median),
@@ -53,6 +56,7 @@ pub fn json(machine: &Machine, scale: &Scale, figures: &[Figures]) -> Value {
                 "mb_per_s": f.mb_per_s().map(range),
                 "mb_per_cpu_s": f.mb_per_cpu_s().map(range),
                 "others_cores": f.others_cores(),
+                "more_cpu_percent": f.more_cpu_percent().map(range),
             })
         })
         .collect();

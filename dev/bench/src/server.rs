@@ -26,8 +26,8 @@ pub struct Server {
 
 impl Server {
     /// Starts `binary` on free ports and an empty directory, and waits until it serves. Its log is not waited for
-    /// beyond the operating system (`hbase.wal.hsync` is false) unless a write asks for more.
-    pub fn start(binary: &Path, scratch: Scratch) -> anyhow::Result<Server> {
+    /// beyond the operating system (`hbase.wal.hsync` is false) unless a write asks for more. `settings` are `KEY=VALUE` each.
+    pub fn start(binary: &Path, scratch: Scratch, settings: &[&str]) -> anyhow::Result<Server> {
         let log = std::fs::File::create(scratch.path().join("stderr.log"))?;
         let root = format!("hbase.rootdir={}", scratch.path().join("data").display());
         let mut command = Command::new(binary);
@@ -38,7 +38,10 @@ impl Server {
             "hbase.regionserver.port=0",
             "hbase.master.info.port=-1",
             "hbase.wal.hsync=false",
-        ] {
+        ]
+        .into_iter()
+        .chain(settings.iter().copied())
+        {
             command.args(["-D", define]);
         }
         let ready = ReadyFile::new(scratch.path().join("ready.json"));

@@ -4,6 +4,7 @@ mod cells;
 mod files;
 mod get;
 mod memory;
+mod observed;
 mod put;
 mod quota;
 mod replay;
@@ -43,4 +44,6 @@ pub const ALL: &[Group] = &[
     cells::GROUP,
     quota::GROUP,
     slow_log::GROUP,
+    observed::STEPS,
+    observed::CALLS,
 ];

@@ -17,6 +17,7 @@ use prost::Message;
 use proto::methods::{Method, MethodInfo};
 use proto::pb;
 use rpc::client::{Client, ClientReply};
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::runtime::Runtime;
@@ -48,7 +49,7 @@ const POOL: u64 = 8192;
 const MANY: u64 = 100;
 
 /// A request, ready to be sent.
-struct Request {
+pub(super) struct Request {
     method: &'static MethodInfo,
     message: Vec<u8>,
     cells: Option<CellBlock>,
@@ -65,28 +66,22 @@ impl Request {
 }
 
 /// Requests of one kind.
-type Requests = Arc<Vec<Request>>;
+pub(super) type Requests = Arc<Vec<Request>>;
 
-struct Wire {
+pub(super) struct Wire {
     runtime: Runtime,
     client: Arc<Client>,
     region: Bytes,
     server: Server,
     rows: u64,
+    /// Which of the requests is the next: not those again that were sent just now.
+    first: Cell<u64>,
 }
 
 fn run(session: &mut Session<'_>) -> anyhow::Result<()> {
-    let binary = session.server().context("there is no server to measure")?.clone();
-    let server = Server::start(&binary, session.scratch()?)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let region = runtime.block_on(server.create_table("bench"))?;
-    let client = Arc::new(runtime.block_on(server.connect("ClientService"))?);
-    let wire = Wire { runtime, client, region, server, rows: session.scale().rows };
-    wire.load()?;
-
-    let rng = Rng::seeded(21);
-    let present: Vec<u64> = (0..POOL).map(|_| rng.below(wire.rows)).collect();
-    let gets: Requests = present.iter().map(|n| wire.get(*n)).collect::<Vec<_>>().into();
+    let wire = Wire::start(session, &[])?;
+    let present = wire.present();
+    let gets = wire.gets(&present);
     wire.calls(session, "rpc.get.c1", &gets, 1, 1, one_cell)?;
     wire.calls(session, "rpc.get.c32", &gets, 32, 1, one_cell)?;
     let absent: Requests = (0..POOL).map(|n| wire.get(wire.rows + n)).collect::<Vec<_>>().into();
@@ -99,9 +94,8 @@ fn run(session: &mut Session<'_>) -> anyhow::Result<()> {
     // Those that begin near the end find less.
     wire.calls(session, "rpc.scan100.c1", &scans, 1, MANY, |_| Ok(()))?;
     wire.calls(session, "rpc.scan100.c32", &scans, 32, MANY, |_| Ok(()))?;
-    let whose = Whose::Server(wire.server.pid());
     session.measure_cpu_of(
-        whose,
+        wire.whose(),
         "rpc.scan.full",
         Size::Timed { most: u64::MAX, step: wire.rows },
         |_| Ok(()),
@@ -129,11 +123,39 @@ fn cells(reply: &ClientReply, wanted: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn one_cell(reply: &ClientReply) -> anyhow::Result<()> {
+pub(super) fn one_cell(reply: &ClientReply) -> anyhow::Result<()> {
     cells(reply, 1)
 }
 
 impl Wire {
+    /// A server of its own with a table, whose rows are in one store file and in its cache.
+    pub(super) fn start(session: &Session<'_>, settings: &[&str]) -> anyhow::Result<Wire> {
+        let binary = session.server().context("there is no server to measure")?;
+        let server = Server::start(binary, session.scratch()?, settings)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let region = runtime.block_on(server.create_table("bench"))?;
+        let client = Arc::new(runtime.block_on(server.connect("ClientService"))?);
+        let wire = Wire { runtime, client, region, server, rows: session.scale().rows, first: Cell::new(0) };
+        wire.load()?;
+        Ok(wire)
+    }
+
+    /// Numbers of rows that are there, the same for every server.
+    pub(super) fn present(&self) -> Vec<u64> {
+        let rng = Rng::seeded(21);
+        (0..POOL).map(|_| rng.below(self.rows)).collect()
+    }
+
+    /// A Get of each row.
+    pub(super) fn gets(&self, rows: &[u64]) -> Requests {
+        rows.iter().map(|n| self.get(*n)).collect::<Vec<_>>().into()
+    }
+
+    /// Whose CPU time its calls take.
+    pub(super) fn whose(&self) -> Whose {
+        Whose::Server(self.server.pid())
+    }
+
     /// Fills the table, flushes it and reads it once, so that every block is cached.
     fn load(&self) -> anyhow::Result<()> {
         self.runtime.block_on(async {
@@ -242,39 +264,47 @@ impl Wire {
         if !session.wants(name) {
             return Ok(());
         }
-        let whose = Whose::Server(self.server.pid());
+        let whose = self.whose();
         let bytes_per_call = if name.contains("absent") { 0 } else { rows_per_call * VALUE_BYTES as u64 };
-        let next = Arc::new(AtomicU64::new(0));
         session.measure_cpu_of(
             whose,
             name,
             Size::Timed { most: u64::MAX, step: at_once },
             |_| Ok(()),
             |(), n| {
-                let left = Arc::new(AtomicU64::new(n));
-                let caller = || {
-                    let (client, requests) = (self.client.clone(), requests.clone());
-                    let (left, next) = (left.clone(), next.clone());
-                    async move {
-                        while left
-                            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1))
-                            .is_ok()
-                        {
-                            let at = next.fetch_add(1, Ordering::Relaxed) as usize % requests.len();
-                            check(&requests[at].send(&client).await?)?;
-                        }
-                        anyhow::Ok(())
-                    }
-                };
-                self.runtime.block_on(async {
-                    let callers: Vec<_> = (0..at_once).map(|_| tokio::spawn(caller())).collect();
-                    for caller in callers {
-                        caller.await??;
-                    }
-                    anyhow::Ok(())
-                })?;
+                self.send(requests, n, at_once, check)?;
                 Ok(Done { ops: n, bytes: n * bytes_per_call })
             },
         )
+    }
+
+    /// Sends `n` requests, `at_once` of them waiting for their replies at any time.
+    pub(super) fn send(
+        &self,
+        requests: &Requests,
+        n: u64,
+        at_once: u64,
+        check: fn(&ClientReply) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let (left, next) = (Arc::new(AtomicU64::new(n)), Arc::new(AtomicU64::new(self.first.get())));
+        self.first.set(self.first.get() + n);
+        let caller = || {
+            let (client, requests) = (self.client.clone(), requests.clone());
+            let (left, next) = (left.clone(), next.clone());
+            async move {
+                while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok() {
+                    let at = next.fetch_add(1, Ordering::Relaxed) as usize % requests.len();
+                    check(&requests[at].send(&client).await?)?;
+                }
+                anyhow::Ok(())
+            }
+        };
+        self.runtime.block_on(async {
+            let callers: Vec<_> = (0..at_once).map(|_| tokio::spawn(caller())).collect();
+            for caller in callers {
+                caller.await??;
+            }
+            Ok(())
+        })
     }
 }
