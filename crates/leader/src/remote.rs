@@ -203,7 +203,7 @@ impl RemoteHost {
             match sent {
                 Ok(_) => return Ok(()),
                 Err(error @ CallError::NotSent(_)) if attempt == 0 => {
-                    return Err(HostError::Failed(format!("region server {} takes no orders: {error}", self.name)));
+                    return Err(HostError::NotTaken(format!("region server {} takes no orders: {error}", self.name)));
                 }
                 Err(error) if is_of_another_life(&error) => return Err(self.over(&error.to_string()).await),
                 // Whether it has the order is not known: until it is dead, nobody else gets it.
@@ -286,7 +286,7 @@ impl RemoteHost {
     async fn order_surely(&self, request: &pb::ExecuteProceduresRequest) -> Result<(), HostError> {
         loop {
             match self.order(request).await {
-                Err(HostError::Failed(_)) => tokio::time::sleep(FIRST_PAUSE).await,
+                Err(HostError::NotTaken(_)) => tokio::time::sleep(FIRST_PAUSE).await,
                 outcome => return outcome,
             }
         }

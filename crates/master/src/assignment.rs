@@ -43,6 +43,13 @@ fn siblings(cluster: &Cluster, info: &RegionInfo) -> Vec<ServerName> {
         .collect()
 }
 
+/// The server that is to open a region.
+pub(crate) struct Place {
+    pub host: Arc<dyn RegionHost>,
+    /// It may have it already, or have been asked before: it is not to be opened elsewhere because the server is not reached now.
+    pub may_have_it: bool,
+}
+
 /// Where regions are, and how they get there.
 pub(crate) struct Assignment {
     pub cluster: Arc<RwLock<Cluster>>,
@@ -263,6 +270,7 @@ impl Assignment {
             && (host.is_remote() || !is_primary_of_meta(info))
         {
             host.close_region(info.encoded_name()).await?;
+            self.note_let_go(info);
         }
         self.assign_one(info, None).await
     }
@@ -308,6 +316,11 @@ impl Assignment {
         self.cluster.write().change_region(info.encoded_name(), |node| (node.state, node.since) = (state, now));
     }
 
+    /// The server that has a region has said that it closed it. It is best opened there again.
+    pub fn note_let_go(&self, info: &RegionInfo) {
+        self.cluster.write().change_region(info.encoded_name(), |node| node.is_let_go = true);
+    }
+
     async fn assign_one(self: &Arc<Self>, info: &RegionInfo, turn: Option<ServerName>) -> Result<()> {
         let Some(table) = self.cluster.read().descriptor(&info.table) else {
             tracing::error!(region = %info.name_string(), "the table has no descriptor: the region stays closed");
@@ -319,8 +332,8 @@ impl Assignment {
         }
     }
 
-    /// Chooses the server to open a region on, `wanted` if that is online, and notes it. One that is being opened stays where that is: whether its
-    /// server has it by now is not known before the server says so, or is dead.
+    /// Chooses the server to open a region on, `wanted` if that is online, and notes it. One that a server may have stays there
+    /// ([`RegionNode::holder`]): whether it has it is not known before it says so, or is dead.
     ///
     /// `None` where there are groups of region servers, and no server is online on which it may be.
     ///
@@ -331,15 +344,20 @@ impl Assignment {
         info: &RegionInfo,
         wanted: Option<&ServerName>,
         avoid: Option<&ServerName>,
-    ) -> std::result::Result<Option<Arc<dyn RegionHost>>, HostError> {
+    ) -> std::result::Result<Option<Place>, HostError> {
         let now = self.clock.now_ms();
         let mut cluster = self.cluster.write();
         let node = cluster.region(info.encoded_name());
-        let is_opening = node.is_some_and(|node| node.state == RegionState::Opening);
         let last = node.and_then(|node| node.location.clone());
+        let holder = node.and_then(RegionNode::holder).and_then(|server| self.servers.get(server).ok());
         let siblings = siblings(&cluster, info);
-        if let Some(host) = last.as_ref().filter(|_| is_opening).and_then(|server| self.servers.get(server).ok()) {
-            return Ok(Some(host));
+        if let Some(host) = holder {
+            cluster.change_region(info.encoded_name(), |node| {
+                if node.state != RegionState::Opening {
+                    (node.state, node.since) = (RegionState::Opening, now);
+                }
+            });
+            return Ok(Some(Place { host, may_have_it: true }));
         }
         if let Some(crashed) = last.as_ref().filter(|server| self.must_wait_for_logs(info, server)) {
             return Err(HostError::Failed(format!("the WAL of the crashed region server {crashed} is not split yet")));
@@ -358,8 +376,9 @@ impl Assignment {
         let host = self.servers.choose_by(wish, load, rack)?;
         cluster.change_region(info.encoded_name(), |node| {
             (node.state, node.since, node.location) = (RegionState::Opening, now, Some(host.server_name()));
+            node.is_let_go = false;
         });
-        Ok(Some(host))
+        Ok(Some(Place { host, may_have_it: false }))
     }
 
     /// The log of hbase:meta is split before everything else. What a read replica shows does not depend on its server's.
@@ -418,7 +437,7 @@ impl Assignment {
         let mut wait = Duration::from_millis(20);
         let mut avoid = None;
         for attempt in 1.. {
-            let Some(host) = self.place(info, wanted, avoid.as_ref())? else { return Ok(None) };
+            let Some(Place { host, may_have_it }) = self.place(info, wanted, avoid.as_ref())? else { return Ok(None) };
             self.record_opening(info, &*host).await?;
             // The writes to hbase:meta wait for others of their kind, not for a slot.
             let slot = self.slots.acquire().await;
@@ -429,6 +448,7 @@ impl Assignment {
                 Err(HostError::Stopping) => return Err(HostError::Stopping.into()),
                 // It stays where it is until its server is dead and the logs of that are split.
                 Err(error @ HostError::Unreachable(_)) => return Err(error.into()),
+                Err(error @ HostError::NotTaken(_)) if may_have_it => return Err(error.into()),
                 Err(error) if attempt < OPEN_ATTEMPTS => {
                     tracing::warn!(region = %info.name_string(), %error, attempt, "cannot open a region, will try again");
                     self.note_not_opened(info);

@@ -24,6 +24,8 @@ pub struct RegionNode {
     pub state: RegionState,
     /// The server that was asked last to open it, until it has closed it.
     pub location: Option<ServerName>,
+    /// That server has said that it closed it, and was not asked to open it since.
+    pub is_let_go: bool,
     /// Since when.
     pub since: TimestampMs,
     /// The sequence id that it last opened at; `None` before it was ever open.
@@ -41,11 +43,18 @@ impl RegionNode {
             info,
             state,
             location: None,
+            is_let_go: false,
             since,
             open_seq_id: None,
             daughters: Vec::new(),
             merge_parents: Vec::new(),
         }
+    }
+
+    /// The server that may have it open, or have it open before long: nobody else is to open it before that has said that it does not, or is dead.
+    pub fn holder(&self) -> Option<&ServerName> {
+        let is_closed = matches!(self.state, RegionState::Closed | RegionState::Offline | RegionState::FailedOpen);
+        self.location.as_ref().filter(|_| !self.is_let_go && !is_closed)
     }
 
     /// Whether the region is one to serve: not a parent that was split or merged away.

@@ -131,7 +131,7 @@ impl From<convert::ConvertError> for MasterError {
 impl From<HostError> for MasterError {
     fn from(error: HostError) -> MasterError {
         let kind = match error {
-            HostError::Failed(_) | HostError::Unreachable(_) => ErrorKind::Io,
+            HostError::Failed(_) | HostError::NotTaken(_) | HostError::Unreachable(_) => ErrorKind::Io,
             HostError::Refused(_) => ErrorKind::DoNotRetry,
             HostError::Stopping => ErrorKind::Stopped,
         };
@@ -148,6 +148,9 @@ pub enum HostError {
     /// It will never work as asked (a row outside the region, a family that is not there).
     #[error("{0}")]
     Refused(String),
+    /// The server was not reached and cannot have the order. What it had before it may have still.
+    #[error("{0}")]
+    NotTaken(String),
     /// There is no answer, or the server is dead. What it did by then is not known.
     #[error("{0}")]
     Unreachable(String),

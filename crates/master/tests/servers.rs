@@ -180,3 +180,27 @@ async fn a_split_of_a_region_whose_server_crashes_is_rolled_back() {
     life.master.wait_for(crash).await.expect("recovered");
     all_open_elsewhere(&life, &dead);
 }
+
+/// Whether its server has it still is not known. A merge that was given up opened such a region elsewhere, without what the server's log had.
+#[tokio::test]
+async fn a_region_whose_close_is_in_doubt_is_opened_nowhere_else() {
+    let life = three_servers().await;
+    let regions = life.regions("t");
+    let (first, second) = (&regions[0], &regions[1]);
+    let server = location(&life, first).expect("it is open");
+    let host = life.hosts.iter().find(|host| host.server == server).expect("one of three");
+    let (tell, mut asked) = tokio::sync::mpsc::unbounded_channel();
+    *host.unreached.lock() = Some(tell);
+    let names = [first, second].map(|info| info.encoded_name().to_string());
+    let merge = life.master.merge_regions(&names, false, &caller()).await.expect("accepted");
+    for _ in 0..3 {
+        let name = asked.recv().await.expect("it is tried where it was");
+        assert_eq!(name, **first.encoded_name());
+        let elsewhere = life.hosts.iter().filter(|other| other.server != server);
+        assert!(!elsewhere.clone().any(|other| other.open.lock().contains_key(&name)), "two servers may have it");
+    }
+    *host.unreached.lock() = None;
+    life.master.wait_for(merge).await.expect_err("it was given up");
+    assert!(host.open.lock().contains_key(&**first.encoded_name()));
+    assert_eq!(location(&life, first), Some(server));
+}

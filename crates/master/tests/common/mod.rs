@@ -236,6 +236,8 @@ pub struct FakeHost {
     pub sync_ms: AtomicU64,
     /// What it reports of where the files of each of its regions are.
     pub locality: Mutex<Locality>,
+    /// It is not reached: no order comes to it, and whoever has it open a region is heard of here.
+    pub unreached: Mutex<Option<tokio::sync::mpsc::UnboundedSender<String>>>,
 }
 
 impl FakeHost {
@@ -255,6 +257,10 @@ impl RegionHost for FakeHost {
 
     fn open_region(&self, info: RegionInfo, table: Arc<TableDescriptor>) -> BoxFuture<'_, Result<u64, HostError>> {
         self.answer(|| {
+            if let Some(tell) = &*self.unreached.lock() {
+                let _nobody_listens = tell.send(info.encoded_name().to_string());
+                return Err(HostError::NotTaken("nobody listens".into()));
+            }
             let broken = self.broken.lock();
             if broken.contains(&**info.encoded_name()) || broken.contains(info.table.as_str()) {
                 return Err(HostError::Failed("a store file is damaged".into()));
@@ -274,6 +280,9 @@ impl RegionHost for FakeHost {
     fn close_region(&self, encoded_name: &str) -> BoxFuture<'_, Result<(), HostError>> {
         let name = encoded_name.to_owned();
         self.answer(move || {
+            if self.unreached.lock().is_some() {
+                return Err(HostError::Unreachable("it may have closed it or not".into()));
+            }
             self.open.lock().remove(&name);
             Ok(())
         })
@@ -564,6 +573,7 @@ pub async fn start_after(
         },
         lenient: config.is_set(LENIENT),
         locality: Mutex::default(),
+        unreached: Mutex::default(),
         sync_ms: AtomicU64::new(config.text(SYNC_MS).map_or(0, |text| text.parse().expect("a number"))),
     };
     let hosts: Vec<Arc<FakeHost>> = (0..servers).map(|number| Arc::new(host(number))).collect();
@@ -619,6 +629,7 @@ impl Life {
             flushed: Mutex::default(),
             log_entries: AtomicI64::new(0),
             locality: Mutex::default(),
+            unreached: Mutex::default(),
             server: server_name(number, life),
             lenient: false,
             sync_ms: AtomicU64::new(0),

@@ -299,9 +299,20 @@ impl Caller {
     /// All rows of a table, region by region, with every version.
     ///
     /// # Errors
-    /// One cannot be read.
+    /// One cannot be read, or is not open: the balancer may move it just now.
     pub async fn whole(&self, table: &TableName) -> Result<Vec<(String, RowCells)>, String> {
-        self.whole_of(self.regions(table).await?).await
+        let regions = self.regions(table).await?;
+        let mut reached = Some(&b""[..]);
+        for (region, _) in &regions {
+            if reached != Some(&region.start_key[..]) {
+                return Err(format!("a region before {} is not open", region.name_string()));
+            }
+            reached = Some(&region.end_key[..]).filter(|end| !end.is_empty());
+        }
+        if reached.is_some() {
+            return Err("the last region is not open".to_owned());
+        }
+        self.whole_of(regions).await
     }
 
     /// All rows of these regions, or read replicas, with every version.

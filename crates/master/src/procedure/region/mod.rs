@@ -72,6 +72,7 @@ async fn close_parents(master: &Arc<Master>, regions: &[RegionInfo], state: Regi
     }
     for info in regions {
         master.assignment.host_of(info.encoded_name())?.close_region(info.encoded_name()).await?;
+        master.assignment.note_let_go(info);
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! The server that is to open or close it is called by name; if it dies meanwhile, the region is opened elsewhere,
 //! after the server's logs are split.
 
-use crate::assignment::OPEN_ATTEMPTS;
+use crate::assignment::{OPEN_ATTEMPTS, Place};
 use crate::cluster::{RegionState, TableState};
 use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
@@ -35,6 +35,8 @@ struct TransitRegion {
     /// The server that was asked to open it, and the sequence id that it answered.
     opened: Option<(ServerName, u64)>,
     asked: Option<ServerName>,
+    /// As [`Place::may_have_it`] of that.
+    may_have_it: bool,
     /// The server that said that it could not.
     failed_at: Option<ServerName>,
     failed_attempts: u32,
@@ -48,6 +50,7 @@ pub(crate) fn new(info: RegionInfo, transition: Transition, candidate: Option<Se
         candidate,
         opened: None,
         asked: None,
+        may_have_it: false,
         failed_at: None,
         failed_attempts: 0,
     })
@@ -96,6 +99,7 @@ impl TransitRegion {
             candidate,
             opened: None,
             asked: None,
+            may_have_it: false,
             failed_at: None,
             failed_attempts: 0,
         })
@@ -117,14 +121,15 @@ impl TransitRegion {
         if avoid.is_some() {
             master.assignment.note_not_opened(&self.info);
         }
-        let Some(host) = master.assignment.place(&self.info, self.candidate.as_ref(), avoid.as_ref())? else {
+        let place = master.assignment.place(&self.info, self.candidate.as_ref(), avoid.as_ref())?;
+        let Some(Place { host, may_have_it }) = place else {
             // It is opened when a server comes on which it may be: nobody is to wait for that with locks held.
             self.opened = None;
             return Ok(Next::Unsaved(State::RegionStateTransitionConfirmOpened as Step));
         };
         master.assignment.record_opening(&self.info, &*host).await?;
         let (server, info) = (host.server_name(), self.info.clone());
-        self.asked = Some(server.clone());
+        (self.asked, self.may_have_it) = (Some(server.clone()), may_have_it);
         let operation = Box::new(move |host: Arc<dyn crate::RegionHost>, _| -> BoxFuture<'static, _> {
             Box::pin(async move {
                 let open_seq_id = host.open_region(info, table).await?;
@@ -146,6 +151,15 @@ impl TransitRegion {
         Ok(Next::Remote(RemoteCall { server: host.server_name(), operation, timeout: None }))
     }
 
+    /// Whether the server that was asked to open it certainly does not have it.
+    fn is_not_there(&self, error: &HostError) -> bool {
+        match error {
+            HostError::Failed(_) | HostError::Refused(_) => true,
+            HostError::NotTaken(_) => !self.may_have_it,
+            HostError::Unreachable(_) | HostError::Stopping => false,
+        }
+    }
+
     fn on_open_answer(&mut self, answer: std::result::Result<Bytes, RemoteFailure>) -> Result<Next> {
         let confirm = Next::Unsaved(State::RegionStateTransitionConfirmOpened as Step);
         match answer {
@@ -154,8 +168,8 @@ impl TransitRegion {
                 self.opened = self.asked.take().map(|server| (server, u64::from_be_bytes(open_seq_id)));
                 Ok(confirm)
             }
-            Err(RemoteFailure::Failed(HostError::Failed(_) | HostError::Refused(_)))
-                if self.failed_attempts + 1 >= OPEN_ATTEMPTS =>
+            Err(RemoteFailure::Failed(error))
+                if self.is_not_there(&error) && self.failed_attempts + 1 >= OPEN_ATTEMPTS =>
             {
                 self.opened = None;
                 Ok(confirm)
@@ -163,7 +177,7 @@ impl TransitRegion {
             Err(failure) => {
                 // Anywhere else is as good.
                 self.candidate = None;
-                if matches!(failure, RemoteFailure::Failed(HostError::Failed(_) | HostError::Refused(_))) {
+                if matches!(&failure, RemoteFailure::Failed(error) if self.is_not_there(error)) {
                     self.failed_attempts += 1;
                     self.failed_at = self.asked.take();
                 }
