@@ -11,7 +11,7 @@ use crate::master::Master;
 use crate::procedure::Unfinished;
 use crate::procedure::server::crash;
 use crate::start::{meta_descriptor, read_meta};
-use crate::{HostError, Result};
+use crate::{HostError, MasterError, Result};
 use model::region_info::META_ENCODED_NAME;
 use model::{RegionInfo, ServerName, TableDescriptor, TableName};
 use std::collections::{BTreeMap, BTreeSet};
@@ -87,9 +87,17 @@ pub(crate) async fn load_meta(
     loop {
         let attempt = async {
             let (host, open_seq_id) = place.open(master, &table).await?;
-            let servers = read_meta(master, (&*host, open_seq_id), descriptors.clone(), unfinished, inherited).await?;
-            ask_who_has_what(master).await?;
-            Ok(servers)
+            let reading = async {
+                let servers =
+                    read_meta(master, (&*host, open_seq_id), descriptors.clone(), unfinished, inherited).await?;
+                ask_who_has_what(master).await?;
+                Ok(servers)
+            };
+            tokio::select! {
+                biased;
+                read = reading => read,
+                gone = meta_is_gone(master) => Err(gone),
+            }
         };
         match attempt.await {
             Ok(servers) => {
@@ -99,6 +107,19 @@ pub(crate) async fn load_meta(
             Err(error) => {
                 is_done(master, Err(error)).await?;
             }
+        }
+    }
+}
+
+/// Ends when the server that has hbase:meta is dead. What was to be written there waits until hbase:meta is open elsewhere, and before a master has
+/// begun nobody else opens it.
+async fn meta_is_gone(master: &Master) -> MasterError {
+    loop {
+        if let Err(gone) = master.servers.meta_host() {
+            return gone.into();
+        }
+        if let Err(stopped) = master.lifetime.pause(PAUSE).await {
+            return stopped;
         }
     }
 }

@@ -22,7 +22,9 @@ pub(crate) fn close(core: &RegionCore, mode: CloseMode) -> Result<()> {
     if core.serving.is_closed() {
         return Ok(());
     }
-    if mode == CloseMode::Flush && core.serving.is_open() && !core.table.read_only() {
+    // A read replica has written nothing, and its files are its primary's.
+    let flushes = mode == CloseMode::Flush && !core.info.is_replica();
+    if flushes && core.serving.is_open() && !core.table.read_only() {
         // The bulk goes while writes are still taken, so that the time without service is short.
         Flusher::new(core).flush_all("before close")?;
     }
@@ -33,8 +35,7 @@ pub(crate) fn close(core: &RegionCore, mode: CloseMode) -> Result<()> {
     }
     // A compaction that is about to publish does so now or never.
     drop(core.flushing.lock());
-    // A read replica has written nothing, and its files are its primary's.
-    if mode == CloseMode::Flush && !core.info.is_replica() {
+    if flushes {
         core.sequencer.check()?;
         Flusher::new(core).flush_all("close")?;
         let (seq_id, _) = marker::append(core, &marker::region_event(core, EventType::RegionClose))?;

@@ -339,6 +339,20 @@ fn a_log_that_fails_is_named_so_that_it_is_not_asked_without_end() {
     }
 }
 
+/// Its server stopped: what it had heard of its primary's log was to be flushed, into the primary's directory.
+#[test]
+fn a_replica_that_has_heard_of_edits_closes_without_a_flush() {
+    let server = telling(1 << 20);
+    let primary = replicated(&server, &[]);
+    let replica = replica_elsewhere(&server, &primary);
+    write(&primary, &[put("a", "f", "q", 1, "v")]);
+    tell(&server, &primary, &replica);
+    assert_eq!(rows(&replica), rows(&primary));
+    let files = server.volume.all_files();
+    replica.close(CloseMode::Flush).expect("closed");
+    assert_eq!(server.volume.all_files(), files);
+}
+
 #[test]
 fn what_waits_is_told_in_order_once_the_log_has_it() {
     let server = telling(1 << 20);

@@ -89,13 +89,19 @@ async fn reopen_parents(master: &Arc<Master>, parents: &[RegionInfo], children: 
 
 async fn open_children(master: &Arc<Master>, parent: &RegionInfo, children: &[RegionInfo]) -> Result<()> {
     let enabled = master.cluster.read().state(&parent.table) == Some(TableState::Enabled);
+    if !enabled {
+        return Ok(());
+    }
     // After a crash they may have been opened, or split in their turn, already.
-    let waiting: Vec<RegionInfo> = {
+    let (open, waiting): (Vec<RegionInfo>, Vec<RegionInfo>) = {
         let cluster = master.cluster.read();
-        let closed = |info: &&RegionInfo| {
-            cluster.region(info.encoded_name()).is_some_and(|node| node.is_live() && node.state != RegionState::Open)
-        };
-        children.iter().filter(closed).cloned().collect()
+        let live =
+            |info: &&RegionInfo| cluster.region(info.encoded_name()).is_some_and(crate::cluster::RegionNode::is_live);
+        let is_open =
+            |info: &RegionInfo| cluster.region(info.encoded_name()).is_some_and(|node| node.state == RegionState::Open);
+        children.iter().filter(live).cloned().partition(is_open)
     };
-    if enabled { master.assignment.assign(waiting).await } else { Ok(()) }
+    master.assignment.assign(waiting).await?;
+    // An earlier try opened them, and was broken off before it came to their read replicas.
+    master.assignment.settle_replicas(open).await
 }
