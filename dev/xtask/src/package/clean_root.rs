@@ -120,11 +120,14 @@ export DEBIAN_FRONTEND=noninteractive
 unit() { sed -n "s/^$1=//p" /lib/systemd/system/basalt.service; }
 start() {
     mkfifo /started
-    exec 3<> /started
     setpriv --reuid "$(unit User)" --regid "$(unit Group)" --init-groups \
         env "$(unit Environment)" $(unit ExecStart) > /started 2> /server.log & server=$!
-    while read -r line <&3; do case $line in *"is ready"*) break;; esac; done
+    # For reading alone: it ends when the server does.
+    exec 3< /started
+    ready=
+    while [ -z "$ready" ] && read -r line <&3; do case $line in *"is ready"*) ready=yes;; esac; done
     rm /started
+    [ -n "$ready" ] || { cat /server.log >&2; exit 1; }
 }
 stop() { exec 3<&-; kill $server; wait $server || { cat /server.log >&2; exit 1; }; }
 ask() { HBASE_CONF_DIR=/etc/basalt basalt shell -n -e "$1"; }
@@ -169,9 +172,10 @@ chroot=$(command -v chroot)
 inside() { env -i $environment "$chroot" --userspec="$user" "$root" "$@"; }
 scratch=$(mktemp -d); trap 'rm -r "$scratch"' EXIT
 mkfifo "$scratch/started"
-exec 3<> "$scratch/started"
 env -i $environment "$chroot" --userspec="$user" "$root" "$@" > "$scratch/started" 2> "$scratch/log" & server=$!
-read -r line <&3
+# For reading alone: it ends when the server does.
+exec 3< "$scratch/started"
+read -r line <&3 || { cat "$scratch/log" >&2; exit 1; }
 inside /usr/bin/basalt shell -n -e "create 't', 'f'"
 inside /usr/bin/basalt shell -n -e "put 't', 'r', 'f:q', 'v'"
 inside /usr/bin/basalt shell -n -e "scan 't'"

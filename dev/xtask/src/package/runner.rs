@@ -75,7 +75,10 @@ impl Drop for Emulator {
         if let Some(entry) = &self.registered
             && let Err(error) = std::fs::write(entry, "-1")
         {
-            println!("    {} is still registered ({error}); echo -1 > {0} takes it back", entry.display());
+            println!(
+                "    cannot remove the binfmt_misc entry {}: {error}; remove it by: echo -1 > {0}",
+                entry.display()
+            );
         }
         // Whatever is left of it the next run overwrites.
         let _ = std::fs::remove_dir_all(&self.libraries);
@@ -99,7 +102,10 @@ fn register(machine: Machine, emulator: &Path) -> anyhow::Result<Option<PathBuf>
         std::fs::write(&entry, "-1").with_context(|| format!("cannot take {} back", entry.display()))?;
     }
     if !emulator.is_absolute() {
-        bail!("{}: the kernel wants an absolute path", emulator.display());
+        bail!(
+            "cannot register {} with binfmt_misc, which takes absolute paths alone: name its directory so in PATH",
+            emulator.display()
+        );
     }
     std::fs::write(place.join("register"), rule(&name, machine, emulator))
         .with_context(|| format!("cannot have the kernel run binaries of {} (root needed)", machine.name()))?;
