@@ -95,6 +95,20 @@ impl Locks {
     }
 }
 
+impl LockSet {
+    /// Of `wanted`, what is not among these.
+    pub fn missing(&self, mut wanted: Vec<(Resource, Mode)>) -> Vec<(Resource, Mode)> {
+        wanted.retain(|(resource, _)| !self.held.iter().any(|(held, _)| held == resource));
+        wanted
+    }
+
+    /// These and `more`, given back together.
+    pub fn and(mut self, mut more: LockSet) -> LockSet {
+        self.held.append(&mut more.held);
+        self
+    }
+}
+
 impl Drop for LockSet {
     fn drop(&mut self) {
         for (resource, held) in self.held.drain(..).rev() {

@@ -144,6 +144,8 @@ impl MetaPlace {
             master.log_splitter.split_logs(server, ServerLogs::Meta).await?;
             self.dead.pop();
         }
+        // One that was asked before may have it, however little it answers now.
+        let may_have_it = living.is_some();
         let host = match living {
             Some(host) => host,
             None => {
@@ -160,7 +162,12 @@ impl MetaPlace {
             match host.open_region(RegionInfo::meta(), Arc::clone(table)).await {
                 Ok(open_seq_id) => open_seq_id,
                 Err(error) => {
-                    if matches!(error, HostError::Failed(_) | HostError::Refused(_)) {
+                    let is_not_there = match error {
+                        HostError::Failed(_) | HostError::Refused(_) => true,
+                        HostError::NotTaken(_) => !may_have_it,
+                        HostError::Unreachable(_) | HostError::Stopping => false,
+                    };
+                    if is_not_there {
                         self.avoid = self.last.take();
                     }
                     return Err(crate::MasterError::new(crate::ErrorKind::Io, error));

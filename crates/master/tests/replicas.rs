@@ -4,7 +4,9 @@ use crate::common::{Life, bytes, caller, fresh, table, table_name};
 use basalt_master::cluster::RegionState;
 use basalt_master::{MasterError, meta};
 use model::{RegionInfo, TableDescriptor, TableName};
+use parking_lot::Mutex;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 fn replicated(name: &str, replication: u32) -> TableDescriptor {
     let mut table = table(name, &["f"]);
@@ -117,6 +119,28 @@ async fn a_split_or_merge_replaces_them_and_is_not_asked_of_them() {
     let merged = life.regions("u").remove(0);
     assert!(life.host.open.lock().contains_key(&**merged.replica(1).encoded_name()));
     assert_eq!(life.host.open.lock().values().filter(|(info, _)| info.table == table_name("u")).count(), 2);
+}
+
+/// A daughter that was split before its read replica was open had that closed by the one procedure and opened by the other, for ever (seed 4144 of the
+/// simulated cluster).
+#[tokio::test]
+async fn nobody_else_works_on_what_a_split_or_merge_makes_before_its_replicas_are_open() {
+    let life = fresh().await;
+    done(&life, life.master.create_table(replicated("t", 2), &[bytes("d"), bytes("m")], &caller()).await).await;
+    life.fill("t");
+    let regions = life.regions("t");
+    let (master, seen) = (Arc::clone(&life.master), Arc::new(Mutex::new(Vec::new())));
+    let told = Arc::clone(&seen);
+    *life.host.at_open.lock() = Some(Box::new(move |info| {
+        let is_locked = master.views().locks().iter().any(|held| held.name == **info.replica(0).encoded_name());
+        told.lock().push((info.replica_id, is_locked));
+    }));
+    let names = [&regions[0], &regions[1]].map(|info| info.encoded_name().to_string());
+    done(&life, life.master.split_region(regions[2].encoded_name(), Some(bytes("p")), &caller()).await).await;
+    done(&life, life.master.merge_regions(&names, false, &caller()).await).await;
+    // Two daughters and a child, and the read replica of each.
+    assert_eq!(*seen.lock(), [0, 0, 1, 1, 0, 1].map(|replica| (replica, true)));
+    *life.host.at_open.lock() = None;
 }
 
 #[tokio::test]

@@ -190,7 +190,8 @@ async fn a_region_whose_close_is_in_doubt_is_opened_nowhere_else() {
     let server = location(&life, first).expect("it is open");
     let host = life.hosts.iter().find(|host| host.server == server).expect("one of three");
     let (tell, mut asked) = tokio::sync::mpsc::unbounded_channel();
-    *host.unreached.lock() = Some(tell);
+    *host.at_open.lock() = Some(Box::new(move |info| _ = tell.send(info.encoded_name().to_string())));
+    host.unreached.store(true, Ordering::SeqCst);
     let names = [first, second].map(|info| info.encoded_name().to_string());
     let merge = life.master.merge_regions(&names, false, &caller()).await.expect("accepted");
     for _ in 0..3 {
@@ -199,7 +200,7 @@ async fn a_region_whose_close_is_in_doubt_is_opened_nowhere_else() {
         let elsewhere = life.hosts.iter().filter(|other| other.server != server);
         assert!(!elsewhere.clone().any(|other| other.open.lock().contains_key(&name)), "two servers may have it");
     }
-    *host.unreached.lock() = None;
+    host.unreached.store(false, Ordering::SeqCst);
     life.master.wait_for(merge).await.expect_err("it was given up");
     assert!(host.open.lock().contains_key(&**first.encoded_name()));
     assert_eq!(location(&life, first), Some(server));

@@ -28,6 +28,22 @@ const WANTED: &str = "BASALT_INJECT";
 
 const RUNS: &[&str] = &["--runs", "400", "--until-failure"];
 const STATES: &[&str] = &["--enumerate"];
+/// Seeds of three servers and two masters.
+const CLUSTERS: &[&str] = &[
+    "--servers",
+    "3",
+    "--masters",
+    "2",
+    "--episodes",
+    "1",
+    "--actions",
+    "30",
+    "--seed",
+    "1",
+    "--runs",
+    "1500",
+    "--until-failure",
+];
 
 const BUGS: &[Bug] = &[
     Bug { name: "wal.sync.skipped", what: "a sync of the log is skipped", suite: RUNS },
@@ -100,6 +116,22 @@ const BUGS: &[Bug] = &[
         name: "regionserver.volumes.not-opened-again",
         what: "regions stay closed when the volume is back that they wait for",
         suite: RUNS,
+    },
+    Bug {
+        name: "master.transit.open-unconfirmed",
+        what: "hbase:meta says that a region is open before its server has said so",
+        suite: CLUSTERS,
+    },
+    Bug {
+        name: "master.place.holder-overlooked",
+        what: "a region is opened elsewhere though its server may have it",
+        suite: CLUSTERS,
+    },
+    Bug { name: "regionserver.nonce.forgotten", what: "an increment that comes twice counts twice", suite: CLUSTERS },
+    Bug {
+        name: "wal.roll.directory-made-again",
+        what: "a server whose logs are being split makes itself a new directory and writes on",
+        suite: CLUSTERS,
     },
 ];
 

@@ -3,11 +3,13 @@
 //! Always true: bytes of one direction of a connection come in order and each once, late or never; a direction that is cut holds them until it is
 //! mended, or the connection is reset. What a process has written and what the network had not taken when it died is lost. Answers are lost, and
 //! whoever asks asks again; and a call of a master to a region server, or the reverse, may come a second time, later and on a connection of its own, as from a sender who
-//! took the first for lost. Calls of clients do not: an increment without a nonce counts twice then, in HBase too.
+//! took the first for lost. Of the calls of clients those with a nonce do: an increment without one counts twice then, in HBase too, and a put that comes again hides what
+//! was put since.
 
 use super::gate::Gate;
 use base::Rng;
 use parking_lot::Mutex;
+use proto::{Message, pb};
 use rpc::transport::{Pipe, Transport, pipe};
 use rpc::{Dialed, Network};
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,7 +48,7 @@ struct State {
     most_delay_ms: u64,
     /// One piece of so many resets its connection; 0: none.
     resets: u64,
-    /// One call of so many between a master and a region server comes twice; 0: none.
+    /// One call of so many that may comes twice; 0: none.
     doubles: u64,
     rng: Rng,
 }
@@ -112,7 +114,7 @@ impl Net {
         self.state.lock().resets = one_in;
     }
 
-    /// One call of `one_in` between a master and a region server comes twice; 0: none.
+    /// One call of `one_in` comes twice, of those between a master and a region server and those of clients with a nonce; 0: none.
     pub fn double(&self, one_in: u64) {
         self.state.lock().doubles = one_in;
     }
@@ -151,9 +153,10 @@ impl Net {
     }
 
     /// After how long a call comes again, if it does.
-    fn doubles_after(&self, from: &Gate, to: &Gate) -> Option<Duration> {
+    fn doubles_after(&self, from: &Gate, to: &Gate, call: &[u8]) -> Option<Duration> {
         let state = self.state.lock();
-        let doubles = state.doubles > 0 && Self::is_order_or_report(from, to) && state.rng.one_in(state.doubles);
+        let may = state.doubles > 0 && (Self::is_order_or_report(from, to) || has_nonce(call));
+        let doubles = may && state.rng.one_in(state.doubles);
         doubles.then(|| Duration::from_millis(state.rng.below(MOST_LATE_MS)))
     }
 
@@ -240,7 +243,7 @@ impl Net {
             }
             let Some(listener) = hears else { continue };
             for call in calls.whole_ones(&piece[..len]) {
-                if let Some(after) = self.doubles_after(from, to) {
+                if let Some(after) = self.doubles_after(from, to, &call) {
                     self.carrier.spawn(self.clone().say_again(from.clone(), listener.clone(), call, after));
                 }
             }
@@ -279,6 +282,19 @@ impl Calls {
     }
 }
 
+/// Whether a call, behind what introduces its connection, is a mutation that the server does once however often it comes.
+fn has_nonce(call: &[u8]) -> bool {
+    let after_len = |bytes: &[u8], before: usize| -> Option<usize> {
+        let len = bytes.get(before..before + 4)?.iter().fold(0_usize, |len, byte| len << 8 | usize::from(*byte));
+        Some(before + 4 + len)
+    };
+    let frame = after_len(call, PREAMBLE_BYTES).and_then(|head| call.get(head + 4..));
+    let Some(mut frame) = frame else { return false };
+    let Ok(header) = pb::RequestHeader::decode_length_delimited(&mut frame) else { return false };
+    header.method_name.as_deref() == Some("Mutate")
+        && pb::MutateRequest::decode_length_delimited(&mut frame).is_ok_and(|request| request.mutation.nonce.is_some())
+}
+
 /// The network as one process uses it.
 pub struct Outlet {
     net: Net,
@@ -294,6 +310,19 @@ impl Network for Outlet {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn mutations_with_a_nonce_are_told_from_others() {
+        let call = |method: &str, nonce: Option<u64>| {
+            let header = pb::RequestHeader { method_name: Some(method.to_owned()), ..pb::RequestHeader::default() };
+            let mutation = pb::MutationProto { nonce, ..pb::MutationProto::default() };
+            let request = pb::MutateRequest { mutation, ..pb::MutateRequest::default() };
+            let frame = [header.encode_length_delimited_to_vec(), request.encode_length_delimited_to_vec()].concat();
+            [&b"HBas\0P\0\0\0\x02ab"[..], &(frame.len() as u32).to_be_bytes(), &frame].concat()
+        };
+        assert!(has_nonce(&call("Mutate", Some(5))));
+        assert!(!has_nonce(&call("Mutate", None)) && !has_nonce(&call("Multi", Some(5))) && !has_nonce(b"HBas"));
+    }
 
     #[test]
     fn calls_are_found_however_their_bytes_come() {

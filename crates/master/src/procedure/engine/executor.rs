@@ -174,7 +174,10 @@ impl<E: Send + Sync + 'static> Procedures<E> {
                 return Err(error);
             }
         };
-        let Submission { owner, nonce, .. } = submission;
+        // What it makes is its own until it has ended. Nobody else knows of it yet, so this does not wait.
+        let own = locks.missing(procedure.locks());
+        let locks = locks.and(self.locks.lock(own).await);
+        let (owner, nonce) = (submission.owner, submission.nonce);
         let record = Record { nonce, ..Record::new(id, None, procedure, owner, now) };
         if let Err(error) = self.save(&record).await {
             return Err(self.take_record_back(record, error, locks).await);

@@ -267,8 +267,9 @@ impl Procedure<Master> for MergeRegions {
         vec![any("MergeTableRegionsStateData", &state)]
     }
 
+    // The child's as well, as in HBase, for the reason of a split's daughters.
     fn locks(&self) -> Vec<(Resource, Mode)> {
-        region_locks(&self.parents)
+        region_locks(&[&self.parents[..], std::slice::from_ref(&self.child)].concat())
     }
 
     fn first_step(&self) -> Step {

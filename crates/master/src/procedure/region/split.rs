@@ -187,8 +187,10 @@ impl Procedure<Master> for SplitRegion {
         vec![any("SplitTableRegionStateData", &state)]
     }
 
+    // The daughters' as well, as in HBase: another procedure that closed one while its read replicas are opened here would close those, and each of the two would
+    // undo what the other did.
     fn locks(&self) -> Vec<(Resource, Mode)> {
-        region_locks(std::slice::from_ref(&self.parent))
+        region_locks(&[std::slice::from_ref(&self.parent), &self.daughters[..]].concat())
     }
 
     fn first_step(&self) -> Step {

@@ -128,6 +128,9 @@ impl TransitRegion {
             return Ok(Next::Unsaved(State::RegionStateTransitionConfirmOpened as Step));
         };
         master.assignment.record_opening(&self.info, &*host).await?;
+        if base::inject!("master.transit.open-unconfirmed") {
+            master.assignment.record_open(&self.info, &host.server_name(), 1).await?;
+        }
         let (server, info) = (host.server_name(), self.info.clone());
         (self.asked, self.may_have_it) = (Some(server.clone()), may_have_it);
         let operation = Box::new(move |host: Arc<dyn crate::RegionHost>, _| -> BoxFuture<'static, _> {
