@@ -230,6 +230,7 @@ impl Process {
     async fn stop(mut self, leader: Option<Leader>, whole_cluster: bool) -> Result<()> {
         let is_active = leader.is_some();
         if let (Some(leader), true) = (&leader, whole_cluster) {
+            leader.go_down();
             self.znodes.clear_running(false)?;
             tracing::info!("waiting for {} region servers to stop", leader.servers().len());
             leader.servers_gone(SERVERS_GRACE).await;

@@ -254,6 +254,11 @@ impl Leader {
         self.roll.names()
     }
 
+    /// The whole cluster is to go down: what a server closes, or had, is opened nowhere from now on. To be said before the node `running` goes.
+    pub fn go_down(&self) {
+        self.roll.go_down();
+    }
+
     /// Waits until no region server is left, for so long at most: they stop by themselves when the node `running` is gone.
     pub async fn servers_gone(&self, at_most: Duration) {
         let mut ready = self.roll.ready();

@@ -11,6 +11,7 @@ use proto::pb;
 use proto::pb::region_state_transition::TransitionCode;
 use rpc::{Exception, Kind};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -79,6 +80,9 @@ pub(crate) struct Roll {
     ready: watch::Sender<usize>,
     master: OnceLock<Weak<Master>>,
     flushed: Mutex<Flushed>,
+    /// The whole cluster: servers close what they have and end, and nothing is opened elsewhere for it. What one that crashes meanwhile had is recovered at the next
+    /// start. Follows: `ServerManager.isClusterShutdown`.
+    goes_down: AtomicBool,
 }
 
 /// What the master says to a report of a region.
@@ -101,6 +105,7 @@ impl Roll {
             ready: watch::Sender::new(0),
             master: OnceLock::new(),
             flushed: Mutex::default(),
+            goes_down: AtomicBool::new(false),
         }
     }
 
@@ -314,6 +319,15 @@ impl Roll {
         self.count();
     }
 
+    /// The whole cluster is to go down from now on.
+    pub fn go_down(&self) {
+        self.goes_down.store(true, Ordering::SeqCst);
+    }
+
+    fn goes_down(&self) -> bool {
+        self.goes_down.load(Ordering::SeqCst)
+    }
+
     /// A server is dead from now on.
     pub fn expire(self: &Arc<Self>, name: &ServerName) {
         let host = {
@@ -331,8 +345,8 @@ impl Roll {
     /// Whoever waits for the server hears of its death when the master knows that its logs are to be split first, and not before.
     fn tell_of_death(self: &Arc<Self>, name: ServerName, host: Option<Arc<RemoteHost>>) {
         let Some(master) = self.master() else { return };
-        if master.views().servers().1.contains(&name) {
-            // Whoever recovers it holds the lock on it, and a second would wait for that.
+        // Or: whoever recovers it holds the lock on it, and a second would wait for that.
+        if self.goes_down() || master.views().servers().1.contains(&name) {
             host.iter().for_each(|host| host.died());
             return;
         }
@@ -398,6 +412,7 @@ impl Roll {
                 let region = info.name_string();
                 Ok(Verdict::Refused(format!("{region} is not to be open on {name}: it was given to another server")))
             }
+            TransitionCode::Closed if self.goes_down() => Ok(Verdict::Taken),
             TransitionCode::Closed => {
                 let (region, name) = (info.encoded_name().clone(), name.clone());
                 tokio::spawn(async move {

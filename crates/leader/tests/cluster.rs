@@ -80,6 +80,31 @@ async fn what_a_killed_server_had_is_served_by_the_others_with_every_row() {
     no_logs_of(&place.volume, &dead);
 }
 
+/// A server that was a little slower than the others got what those had closed, closed it, and was told to open it again, for ever.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn when_the_cluster_goes_down_nothing_is_opened_elsewhere_and_the_next_start_finds_every_row() {
+    let mut place = Place::new().await;
+    let (master, leader, servers) = two_servers(&mut place).await;
+    let mut rows = Rows::create(&place).await;
+    rows.put(200).await;
+    let (other, with_meta) = by_meta(&rows, servers).await;
+    leader.go_down();
+    let has = with_meta.regions();
+    other.kill().await;
+    until("one server is left", async || leader.servers().len() == 1).await;
+    rows.make_and_drop("other").await;
+    assert_eq!((with_meta.regions(), leader.master().unfinished_procedures()), (has, 0));
+    with_meta.kill().await;
+    leader.servers_gone(std::time::Duration::from_secs(60)).await;
+    assert!(leader.servers().is_empty());
+    master.kill(Some(leader)).await;
+
+    let (_master, leader, servers) = two_servers(&mut place).await;
+    until("all is open", async || servers.iter().map(ServerProcess::regions).sum::<usize>() >= 8).await;
+    rows.expect_all().await;
+    assert_eq!(leader.master().unfinished_procedures(), 0);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_backup_takes_over_and_regions_stay_where_they_are() {
     let mut place = Place::new().await;

@@ -135,6 +135,22 @@ impl Assignment {
         ))
     }
 
+    /// Opens the read replicas of a region that nobody has opened yet: when their number was raised the region itself was not open.
+    ///
+    /// # Errors
+    /// As [`Assignment::assign`].
+    pub async fn open_new_replicas(self: &Arc<Self>, primary: &RegionInfo) -> Result<()> {
+        let some_are_new = {
+            let cluster = self.cluster.read();
+            let wanted = cluster.descriptor(&primary.table).map_or(1, |table| table.region_replication());
+            (1..wanted).any(|id| match cluster.region(primary.replica(id).encoded_name()) {
+                Some(node) => matches!(node.state, RegionState::Closed | RegionState::Offline),
+                None => true,
+            })
+        };
+        if some_are_new { self.settle_replicas(vec![primary.clone()]).await } else { Ok(()) }
+    }
+
     /// Brings the read replicas of regions to the number that their table asks for: those beyond are closed and forgotten; where the region is
     /// open, those that are not are opened.
     ///

@@ -1,10 +1,13 @@
 //! Read replicas come and go with their regions, and are in these regions' rows.
 
 use crate::common::{Life, bytes, caller, fresh, table, table_name};
+use crate::service::connect;
 use basalt_master::cluster::RegionState;
 use basalt_master::{MasterError, meta};
 use model::{RegionInfo, TableDescriptor, TableName};
 use parking_lot::Mutex;
+use proto::methods::Method;
+use proto::pb;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -141,6 +144,28 @@ async fn nobody_else_works_on_what_a_split_or_merge_makes_before_its_replicas_ar
     // Two daughters and a child, and the read replica of each.
     assert_eq!(*seen.lock(), [0, 0, 1, 1, 0, 1].map(|replica| (replica, true)));
     *life.host.at_open.lock() = None;
+}
+
+/// Nobody opened it afterwards (seed 20322 of the simulated cluster): what raised the number opens replicas of regions that are open, and a region that is opened
+/// by itself came without.
+#[tokio::test]
+async fn a_region_that_was_closed_when_their_number_was_raised_has_them_once_it_is_open() {
+    let c = connect(fresh().await, "HbckService").await;
+    done(&c.life, c.life.master.create_table(replicated("t", 1), &[bytes("m")], &caller()).await).await;
+    let info = c.life.regions("t").remove(0);
+    let r#type = pb::region_specifier::RegionSpecifierType::RegionName as i32;
+    let name = pb::RegionSpecifier { r#type, value: info.name().clone() };
+    c.life.host.broken.lock().insert(info.encoded_name().to_string());
+    let raised = c.life.master.modify_table(&table_name("t"), replicated("t", 2), true, &caller()).await;
+    c.life.master.wait_for(raised.expect("accepted")).await.expect("one is not open, and the others have theirs");
+    assert_eq!(open(&c.life), of(&["m"], 2));
+    c.life.host.broken.lock().clear();
+    // As hbck2 does by hand what is tried again from time to time.
+    let assign = pb::AssignsRequest { region: vec![name], r#override: Some(true) };
+    let assigned: pb::AssignsResponse = c.call(Method::HbckAssigns, &assign).await.expect("accepted");
+    let pid = u64::try_from(assigned.pid[0]).expect("a procedure");
+    c.life.master.wait_for(pid).await.expect("opened");
+    assert_eq!(open(&c.life), of(&["", "m"], 2));
 }
 
 #[tokio::test]

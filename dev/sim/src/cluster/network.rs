@@ -3,12 +3,13 @@
 //! Always true: bytes of one direction of a connection come in order and each once, late or never; a direction that is cut holds them until it is
 //! mended, or the connection is reset. What a process has written and what the network had not taken when it died is lost. Answers are lost, and
 //! whoever asks asks again; and a call of a master to a region server, or the reverse, may come a second time, later and on a connection of its own, as from a sender who
-//! took the first for lost. Of the calls of clients those with a nonce do: an increment without one counts twice then, in HBase too, and a put that comes again hides what
-//! was put since.
+//! took the first for lost. Of the calls of `ClientService` those with a nonce do: an increment without one counts twice then, in HBase too; a put that comes again
+//! hides what was put since; and one to hbase:meta brings back a row that was deleted, once a compaction has thrown the delete away.
 
 use super::gate::Gate;
 use base::Rng;
 use parking_lot::Mutex;
+use proto::methods::{Method, Service};
 use proto::{Message, pb};
 use rpc::transport::{Pipe, Transport, pipe};
 use rpc::{Dialed, Network};
@@ -155,8 +156,12 @@ impl Net {
     /// After how long a call comes again, if it does.
     fn doubles_after(&self, from: &Gate, to: &Gate, call: &[u8]) -> Option<Duration> {
         let state = self.state.lock();
-        let may = state.doubles > 0 && (Self::is_order_or_report(from, to) || has_nonce(call));
-        let doubles = may && state.rng.one_in(state.doubles);
+        let may = |call: CallKind| match call {
+            CallKind::Service => Self::is_order_or_report(from, to),
+            CallKind::WithNonce => true,
+            CallKind::OfClient => false,
+        };
+        let doubles = state.doubles > 0 && may(kind_of(call)) && state.rng.one_in(state.doubles);
         doubles.then(|| Duration::from_millis(state.rng.below(MOST_LATE_MS)))
     }
 
@@ -282,17 +287,32 @@ impl Calls {
     }
 }
 
-/// Whether a call, behind what introduces its connection, is a mutation that the server does once however often it comes.
-fn has_nonce(call: &[u8]) -> bool {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CallKind {
+    /// An order or a report, or a question.
+    Service,
+    /// A mutation that the server does once however often it comes.
+    WithNonce,
+    /// Another call of `ClientService`, of a client or of a master that writes to hbase:meta.
+    OfClient,
+}
+
+/// What a call is, behind what introduces its connection.
+fn kind_of(call: &[u8]) -> CallKind {
     let after_len = |bytes: &[u8], before: usize| -> Option<usize> {
         let len = bytes.get(before..before + 4)?.iter().fold(0_usize, |len, byte| len << 8 | usize::from(*byte));
         Some(before + 4 + len)
     };
     let frame = after_len(call, PREAMBLE_BYTES).and_then(|head| call.get(head + 4..));
-    let Some(mut frame) = frame else { return false };
-    let Ok(header) = pb::RequestHeader::decode_length_delimited(&mut frame) else { return false };
-    header.method_name.as_deref() == Some("Mutate")
-        && pb::MutateRequest::decode_length_delimited(&mut frame).is_ok_and(|request| request.mutation.nonce.is_some())
+    let Some(mut frame) = frame else { return CallKind::OfClient };
+    let Ok(header) = pb::RequestHeader::decode_length_delimited(&mut frame) else { return CallKind::OfClient };
+    let method = header.method_name.unwrap_or_default();
+    if Service::Client.method(&method).is_none() {
+        return CallKind::Service;
+    }
+    let has_nonce = method == Method::ClientMutate.info().name
+        && pb::MutateRequest::decode_length_delimited(&mut frame).is_ok_and(|request| request.mutation.nonce.is_some());
+    if has_nonce { CallKind::WithNonce } else { CallKind::OfClient }
 }
 
 /// The network as one process uses it.
@@ -312,7 +332,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mutations_with_a_nonce_are_told_from_others() {
+    fn calls_that_may_come_twice_are_told_from_others() {
         let call = |method: &str, nonce: Option<u64>| {
             let header = pb::RequestHeader { method_name: Some(method.to_owned()), ..pb::RequestHeader::default() };
             let mutation = pb::MutationProto { nonce, ..pb::MutationProto::default() };
@@ -320,8 +340,10 @@ mod tests {
             let frame = [header.encode_length_delimited_to_vec(), request.encode_length_delimited_to_vec()].concat();
             [&b"HBas\0P\0\0\0\x02ab"[..], &(frame.len() as u32).to_be_bytes(), &frame].concat()
         };
-        assert!(has_nonce(&call("Mutate", Some(5))));
-        assert!(!has_nonce(&call("Mutate", None)) && !has_nonce(&call("Multi", Some(5))) && !has_nonce(b"HBas"));
+        let kinds = [("Mutate", Some(5)), ("Mutate", None), ("Multi", Some(5)), ("ExecuteProcedures", None)]
+            .map(|(method, nonce)| kind_of(&call(method, nonce)));
+        let expected = [CallKind::WithNonce, CallKind::OfClient, CallKind::OfClient, CallKind::Service];
+        assert_eq!((kinds, kind_of(b"HBas")), (expected, CallKind::OfClient));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use base::Rng;
 use bytes::Bytes;
 use convert::to_proto;
 use master::cluster::{RegionState, TableState};
-use master::meta::MetaContent;
+use master::meta::{MetaContent, RegionRow, ReplicaRow};
 use model::{RegionInfo, ServerName, TableDescriptor, TableName};
 use parking_lot::Mutex;
 use proto::methods::Method;
@@ -665,7 +665,18 @@ impl Run {
             }
             self.pass(1_000)?;
         }
-        Err(Violation(format!("{REPLICAS_SHOW_WITHIN_MS} ms later replicas do not show what there is: {last}")))
+        let meta = self.again("hbase:meta", |caller| async move { caller.meta().await })?;
+        let regions = meta.regions.iter().filter(|row| row.info.table == table() && !row.info.split);
+        let replica = |at: &ReplicaRow| format!("{} {:?} {:?}", at.info.replica_id, at.state, at.location);
+        let place = |row: &RegionRow| {
+            let replicas: Vec<String> = row.replicas.iter().map(replica).collect();
+            format!("{} {:?}: {}", row.info.name_string(), row.state, replicas.join(", "))
+        };
+        let places: Vec<String> = regions.map(place).collect();
+        Err(Violation(format!(
+            "{REPLICAS_SHOW_WITHIN_MS} ms later replicas do not show what there is: {last}\n  {}",
+            places.join("\n  ")
+        )))
     }
 }
 

@@ -251,6 +251,9 @@ impl Procedure<Master> for TransitRegion {
                     match &self.opened {
                         Some((server, open_seq_id)) => {
                             master.assignment.record_open(&self.info, server, *open_seq_id).await?;
+                            if !self.info.is_replica() && !self.info.table.is_meta() {
+                                master.assignment.open_new_replicas(&self.info).await?;
+                            }
                         }
                         None => master.assignment.record_failed_open(&self.info).await?,
                     }
