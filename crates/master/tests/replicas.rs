@@ -163,8 +163,7 @@ async fn a_region_that_was_closed_when_their_number_was_raised_has_them_once_it_
     // As hbck2 does by hand what is tried again from time to time.
     let assign = pb::AssignsRequest { region: vec![name], r#override: Some(true) };
     let assigned: pb::AssignsResponse = c.call(Method::HbckAssigns, &assign).await.expect("accepted");
-    let pid = u64::try_from(assigned.pid[0]).expect("a procedure");
-    c.life.master.wait_for(pid).await.expect("opened");
+    c.life.master.wait_for(assigned.pid[0]).await.expect("opened");
     assert_eq!(open(&c.life), of(&["", "m"], 2));
 }
 

@@ -70,6 +70,14 @@ pub struct Engine {
 impl Engine {
     /// On `volume`, with a new log. Memstores may grow to 1 GiB before anyone wants a flush.
     pub fn new(volume: Arc<dyn Volume>, sync_mode: SyncMode) -> anyhow::Result<Engine> {
+        Engine::with_cache(volume, sync_mode, hfile::BlockCache::new(2 << 30))
+    }
+
+    fn with_cache(
+        volume: Arc<dyn Volume>,
+        sync_mode: SyncMode,
+        cache: Arc<hfile::BlockCache>,
+    ) -> anyhow::Result<Engine> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
         let engine = ENGINES.fetch_add(1, Ordering::Relaxed);
         let server_name = ServerName::new("bench", 1, engine);
@@ -93,7 +101,7 @@ impl Engine {
             // Another for each: files of engines that follow each other on a volume have names of their own.
             rng: Arc::new(Rng::seeded(7 + engine)),
             dictionaries: Arc::default(),
-            cache: hfile::BlockCache::new(2 << 30),
+            cache,
             settings: RegionSettings::from_config(&config).shared(),
             memory: MemoryMeter::new(),
             ticks: Arc::default(),
@@ -105,8 +113,16 @@ impl Engine {
 
     /// On the local disk, in a directory that goes with it.
     pub fn on_disk(scratch: Scratch, sync_mode: SyncMode) -> anyhow::Result<Engine> {
-        let volume = scratch.volume()?;
-        let mut engine = Engine::new(volume, sync_mode)?;
+        Engine::on_disk_with_cache(scratch, sync_mode, hfile::BlockCache::new(2 << 30))
+    }
+
+    /// As [`Engine::on_disk`], with this block cache.
+    pub fn on_disk_with_cache(
+        scratch: Scratch,
+        sync_mode: SyncMode,
+        cache: Arc<hfile::BlockCache>,
+    ) -> anyhow::Result<Engine> {
+        let mut engine = Engine::with_cache(scratch.volume()?, sync_mode, cache)?;
         engine.scratch = Some(scratch);
         Ok(engine)
     }

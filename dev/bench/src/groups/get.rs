@@ -6,11 +6,14 @@ use crate::measure::{Done, Session, Size};
 use base::Rng;
 use cell::CellBuffer;
 use fs::MemVolume;
-use hfile::Residency;
+use hfile::{BlockCache, Residency, SecondLevel, SecondLevelOptions};
 use model::Get;
 use region::Region;
 use std::sync::Arc;
 use wal::SyncMode;
+
+/// For indexes and Bloom filters, and few blocks beside them.
+const SMALL_CACHE_BYTES: u64 = 4 << 20;
 
 pub const GROUP: Group = Group {
     names: &[
@@ -20,6 +23,8 @@ pub const GROUP: Group = Group {
         "get.cold.4files",
         "get.absent.memory",
         "get.absent.4files",
+        "get.missed.plain",
+        "get.missed.second",
     ],
     needs_server: false,
     run,
@@ -50,7 +55,26 @@ fn run(session: &mut Session<'_>) -> anyhow::Result<()> {
         gets(session, "get.cached.4files", &region, 0..rows, true, 1)?;
         gets(session, "get.absent.4files", &region, rows..2 * rows, true, 0)?;
     }
+    for (name, second) in [("get.missed.plain", false), ("get.missed.second", true)] {
+        if session.wants(name) {
+            missed(session, name, second)?;
+        }
+    }
     Ok(())
+}
+
+/// A block cache too small for what is read, over a second level that has none of it, if `second`: what the second level costs who does not find
+/// a block there. The files are in the page cache, so a disk hides nothing.
+fn missed(session: &mut Session<'_>, name: &str, second: bool) -> anyhow::Result<()> {
+    let options = SecondLevelOptions::new(4 << 30, 1);
+    let second =
+        second.then(|| SecondLevel::open(Arc::new(MemVolume::new()), options, Arc::new(|_| {}))).transpose()?;
+    let cache = BlockCache::over(SMALL_CACHE_BYTES, second.map(Arc::new));
+    let engine = Engine::on_disk_with_cache(session.scratch()?, SyncMode::Written, cache)?;
+    let (region, rows) = (engine.region()?, session.scale().rows);
+    data::load(&region, 0..rows)?;
+    data::flush(&region)?;
+    gets(session, name, &region, 0..rows, true, 1)
 }
 
 /// Brings every block into the cache.

@@ -4,16 +4,18 @@
 use super::wire::{Requests, Wire, one_cell};
 use crate::Group;
 use crate::measure::{Done, Session, Size, Turn};
-use base::{Clock, Rng, SystemClock};
+use anyhow::Context;
+use base::{Clock, Holder, Ledger, Rng, SystemClock};
 use key_statistics::{KeySampler, Kind};
 use model::TableName;
+use rpc::{ClientLoad, UserLoad};
 use std::hint::black_box;
 use std::sync::Arc;
 use testkit::collector::Collector;
 use trace::{EndedSpan, SpanSink, Tracer, Value};
 
 pub const STEPS: Group = Group {
-    names: &["observed.trace.off", "observed.trace.none", "observed.trace.all", "observed.keys"],
+    names: &["observed.trace.off", "observed.trace.none", "observed.trace.all", "observed.keys", "observed.users"],
     needs_server: false,
     run: steps,
 };
@@ -80,7 +82,30 @@ fn steps(session: &mut Session<'_>) -> anyhow::Result<()> {
             }
             Ok(Done { ops: n, bytes: 0 })
         },
+    )?;
+    let ledger = Ledger::new(1 << 30);
+    let charge = ledger.try_charge(Holder::Users, UserLoad::BYTES).context("a gigabyte has room for a user")?;
+    let load = ClientLoad { user: Some(Arc::new(UserLoad::new(charge))), ..ClientLoad::default() };
+    session.measure(
+        "observed.users",
+        Size::Timed { most: u64::MAX, step: STEP },
+        |_| Ok(()),
+        |(), n| {
+            for _ in 0..n {
+                counted_get(black_box(&load));
+            }
+            Ok(Done { ops: n, bytes: 0 })
+        },
     )
+}
+
+/// What a get does for the metrics of its user.
+fn counted_get(load: &ClientLoad) {
+    load.reads.add(1);
+    if let Some(user) = &load.user {
+        user.block_bytes.add(1000);
+        user.times[0].record_many(73, 1);
+    }
 }
 
 /// What the port, the thread that answers and the work on the region do for tracing in a get.
