@@ -128,11 +128,6 @@ const BUGS: &[Bug] = &[
         suite: CLUSTERS,
     },
     Bug { name: "regionserver.nonce.forgotten", what: "an increment that comes twice counts twice", suite: CLUSTERS },
-    Bug {
-        name: "wal.roll.directory-made-again",
-        what: "a server whose logs are being split makes itself a new directory and writes on",
-        suite: CLUSTERS,
-    },
 ];
 
 /// Builds the simulator with every bug in it, once, and wants it to notice each, and nothing without any. `only`: those whose name or

@@ -64,9 +64,6 @@ impl Log {
     /// A new file with its header, durable by bytes and by name.
     pub(super) fn create_file(&self) -> Result<OpenFile> {
         let path = self.next_path()?;
-        if base::inject!("wal.roll.directory-made-again") {
-            self.volume.create_dir_all(&self.dir)?;
-        }
         let made = self.volume.create_placed(&path, &self.options.placement, false).and_then(|mut appender| {
             appender.preallocate(self.options.roll_size_bytes.saturating_add(ROLL_SLACK_BYTES));
             appender.append(&header::encode(self.options.checksums))?;
