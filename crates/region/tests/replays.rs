@@ -118,6 +118,32 @@ fn edits_are_shown_when_they_are_told_and_their_memory_goes_with_the_flush() {
     assert_eq!(get(&replica, &Get::new("e"), 0), ["e/f:q/1/Put=v1"]);
 }
 
+/// Those that it had were shown for ever, and could not be read once they were deleted (seed 40470 of the simulated cluster).
+#[test]
+fn files_that_went_into_one_that_is_gone_already_are_shown_no_more() {
+    let server = Server::new(NOW);
+    let primary = server.table([family("f")]);
+    let replica = replica_elsewhere(&server, &primary);
+    let mut shipment = Shipment::new();
+    for value in ["v1", "v2"] {
+        write(&primary, &[put("a", "f", "q", 1, value), put(value, "f", "q", 1, "v")]);
+        flush(&primary);
+    }
+    ship_all(&server, &mut shipment, &replica);
+    assert_eq!(replica.store_file_paths(b"f").map(|paths| paths.len()), Some(2));
+    // It hears of two compactions, one over the other, when what the first wrote has been deleted.
+    major_compact(&primary);
+    write(&primary, &[put("b", "f", "q", 1, "v3")]);
+    flush(&primary);
+    major_compact(&primary);
+    server.env.log.sync_once().expect("synced");
+    primary.archive_compacted_files().expect("asked");
+    server.volume.remove_dir_all(&FilePath::new("archive")).expect("deleted");
+    ship_all(&server, &mut shipment, &replica);
+    assert_eq!(replica.store_file_paths(b"f"), primary.store_file_paths(b"f"));
+    assert_eq!(rows(&replica), rows(&primary));
+}
+
 #[test]
 fn compactions_and_loads_are_followed() {
     let server = Server::new(NOW);

@@ -181,8 +181,12 @@ impl Replica<'_> {
             return Ok(());
         }
         state.last_compaction = entry;
-        if let Some(store) = self.core.store(&compaction.family_name) {
-            self.take_files(store, &compaction.compaction_input, &compaction.compaction_output, SeqId(0))?;
+        if let Some(store) = self.core.store(&compaction.family_name)
+            && !self.take_files(store, &compaction.compaction_input, &compaction.compaction_output, SeqId(0))?
+        {
+            // What takes the place of its output names that, and not what went into it: that would be shown until it is deleted, and after.
+            let files = self.look(store)?;
+            self.publish(store, files.into(), SeqId(0));
         }
         self.core.count_files();
         Ok(())
