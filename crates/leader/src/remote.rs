@@ -395,7 +395,9 @@ impl RegionHost for RemoteHost {
         Box::pin(async move {
             self.means.lease.check().map_err(HostError::Unreachable)?;
             // Region servers make none: one that was deleted meanwhile would come back.
-            self.means.files.make_region(&info, &table).await?;
+            let made = self.means.files.make_region(&info, &table).await;
+            // Nothing was ordered: the server may have it open all the same.
+            made.map_err(|error| HostError::NotTaken(error.to_string()))?;
             self.unless_dead(self.open(&info)).await?
         })
     }
