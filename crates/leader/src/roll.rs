@@ -345,7 +345,7 @@ impl Roll {
     /// Whoever waits for the server hears of its death when the master knows that its logs are to be split first, and not before.
     fn tell_of_death(self: &Arc<Self>, name: ServerName, host: Option<Arc<RemoteHost>>) {
         let Some(master) = self.master() else { return };
-        // Or: whoever recovers it holds the lock on it, and a second would wait for that.
+        // Where it is recovered already, whoever does holds the lock on it, and a second would wait for that.
         if self.goes_down() || master.views().servers().1.contains(&name) {
             host.iter().for_each(|host| host.died());
             return;

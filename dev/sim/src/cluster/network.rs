@@ -49,7 +49,7 @@ struct State {
     most_delay_ms: u64,
     /// One piece of so many resets its connection; 0: none.
     resets: u64,
-    /// One call of so many that may comes twice; 0: none.
+    /// Of the calls that may come twice, one of so many does; 0: none.
     doubles: u64,
     rng: Rng,
 }
