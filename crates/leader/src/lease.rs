@@ -25,6 +25,13 @@ impl Lease {
         Lease { until: ServeLease::new(clock), began: Latch::default() }
     }
 
+    #[cfg(test)]
+    pub fn until(clock: Arc<dyn Clock>, until_us: u64) -> Lease {
+        let lease = Lease::new(clock);
+        lease.until.extend(until_us);
+        lease
+    }
+
     /// Waits until it holds for the first time.
     pub async fn held(&self) {
         self.began.wait().await;

@@ -59,10 +59,10 @@ pub(crate) struct RemoteHost {
 }
 
 /// Forgets an order when nobody waits for it any more.
-struct Waiting<'a> {
+pub(crate) struct Waiting<'a> {
     host: &'a RemoteHost,
     region: Arc<str>,
-    id: u64,
+    pub id: u64,
     reported: oneshot::Receiver<Reported>,
 }
 
@@ -135,13 +135,25 @@ impl RemoteHost {
 
     /// It reports the outcome of an order for a region; whether somebody waited for it.
     pub fn reported(&self, info: &RegionInfo, id: Option<u64>, reported: Reported) -> bool {
-        match &reported {
-            Reported::Opened { open_seq_id } => {
-                self.opened.lock().insert(info.encoded_name().clone(), (info.clone(), *open_seq_id));
-            }
+        let is_waited_for = self.orders.reported(info.encoded_name(), id, &self.means.ids, reported.clone());
+        match reported {
+            Reported::Opened { open_seq_id } if is_waited_for => self.has_open(info, open_seq_id),
+            Reported::Opened { .. } => {}
             Reported::FailedOpen | Reported::Closed => drop(self.opened.lock().remove(info.encoded_name())),
         }
-        self.orders.reported(info.encoded_name(), id, &self.means.ids, reported)
+        is_waited_for
+    }
+
+    /// Its report that it has opened a region is taken.
+    pub fn has_open(&self, info: &RegionInfo, open_seq_id: u64) {
+        self.opened.lock().insert(info.encoded_name().clone(), (info.clone(), open_seq_id));
+    }
+
+    /// Whether it says once more, for it did not hear that its report was taken, that it has opened a region, which it was not ordered to close
+    /// since.
+    pub fn opens_again(&self, info: &RegionInfo, id: Option<u64>, open_seq_id: u64) -> bool {
+        let said = self.opened.lock().get(info.encoded_name()).map(|(_, open_seq_id)| *open_seq_id);
+        said == Some(open_seq_id) && self.has_answered(info.encoded_name(), id)
     }
 
     /// Whether it has reported what became of that order before.
@@ -217,7 +229,8 @@ impl RemoteHost {
         Err(self.dead())
     }
 
-    fn expect(&self, region: &Arc<str>, wanted: Wanted) -> Waiting<'_> {
+    /// An order for a region is given: its report is waited for.
+    pub fn expect(&self, region: &Arc<str>, wanted: Wanted) -> Waiting<'_> {
         let (id, reported) = self.orders.expect(region, &self.means.ids, wanted);
         Waiting { host: self, region: region.clone(), id, reported }
     }

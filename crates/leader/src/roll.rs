@@ -397,6 +397,11 @@ impl Roll {
             // It was sent again because the answer was lost. The region may be open there again, or elsewhere.
             return Ok(Verdict::Taken);
         }
+        if let Reported::Opened { open_seq_id } = reported
+            && host.opens_again(&info, id, open_seq_id)
+        {
+            return Ok(Verdict::Taken);
+        }
         if host.reported(&info, id, reported) {
             return Ok(Verdict::Taken);
         }
@@ -407,7 +412,10 @@ impl Roll {
         host.settled(info.encoded_name(), id);
         match code {
             // Its answer was lost, or an earlier master had ordered it.
-            TransitionCode::Opened if master.has_region_on(info.encoded_name(), name) => Ok(Verdict::Taken),
+            TransitionCode::Opened if master.has_region_on(info.encoded_name(), name) => {
+                host.has_open(&info, transition.open_seq_num());
+                Ok(Verdict::Taken)
+            }
             TransitionCode::Opened => {
                 let region = info.name_string();
                 Ok(Verdict::Refused(format!("{region} is not to be open on {name}: it was given to another server")))
@@ -443,24 +451,93 @@ mod tests {
     use crate::files::RegionFiles;
     use crate::lease::Lease;
     use crate::orders::OrderIds;
+    use crate::orders::Wanted;
     use base::{Config, ManualClock, Rng};
-    use fs::MemVolume;
+    use fs::{MemVolume, SlowVolume, Trouble};
+    use master::{HostError, RegionHost};
+    use model::{RegionInfo, TableDescriptor, TableName};
+
+    const NOW_MS: u64 = 1_000;
 
     fn roll() -> Arc<Roll> {
-        let clock: Arc<dyn Clock> = Arc::new(ManualClock::new(1_000));
+        roll_with(Trouble::default())
+    }
+
+    /// A master that leads, whose root directory is on a volume in that trouble.
+    fn roll_with(trouble: Trouble) -> Arc<Roll> {
+        let clock: Arc<dyn Clock> = Arc::new(ManualClock::new(NOW_MS as i64));
         let (name, rng) = (ServerName::new("m", 1, 1), Arc::new(Rng::seeded(1)));
-        let volume = Arc::new(MemVolume::new());
+        let volume = Arc::new(SlowVolume::new(Arc::new(MemVolume::new()), trouble));
         let files = RegionFiles::new(volume, "mem://nowhere/hbase", clock.clone(), rng, &Config::default(), &name);
         let means = Means {
             ids: OrderIds::of_master(1),
             active_ms: 1,
-            lease: Arc::new(Lease::new(clock.clone())),
+            lease: Arc::new(Lease::until(clock.clone(), u64::MAX)),
             files: files.expect("made"),
             call_timeout: Duration::from_secs(1),
             dialer: rpc::Dialer::Tcp,
             roll: OnceLock::new(),
         };
         Arc::new(Roll::new(Arc::new(means), clock, 30_000))
+    }
+
+    /// A server that is let in, and the master's view of it.
+    fn let_in(roll: &Arc<Roll>) -> (ServerName, Arc<RemoteHost>) {
+        let request = pb::RegionServerStartupRequest {
+            port: 7,
+            server_start_code: 5,
+            server_current_time: NOW_MS,
+            ..Default::default()
+        };
+        let name = roll.startup(&request, "h").expect("let in");
+        let host = roll.known(&name, "REPORT").expect("known");
+        (name, host)
+    }
+
+    fn report(info: &RegionInfo, code: TransitionCode, id: u64) -> pb::RegionStateTransition {
+        pb::RegionStateTransition {
+            transition_code: code as i32,
+            region_info: vec![convert::to_proto::region_info(info)],
+            open_seq_num: Some(9),
+            proc_id: vec![id as i64],
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn who_reports_again_that_hbase_meta_is_open_is_heard_before_it_is_read() {
+        let roll = roll();
+        let (name, host) = let_in(&roll);
+        let meta = RegionInfo::meta();
+        let is_taken = |code, id| matches!(roll.transition(&name, &report(&meta, code, id)), Ok(Verdict::Taken));
+        let waiting = host.expect(meta.encoded_name(), Wanted::Open);
+        let first = waiting.id;
+        assert!(is_taken(TransitionCode::Opened, first), "it is open");
+        drop(waiting);
+        // The answer is lost. A get of hbase:meta finds that it is being opened, and the master orders it anew.
+        let second = host.expect(meta.encoded_name(), Wanted::Open);
+        assert_ne!(second.id, first);
+        assert!(is_taken(TransitionCode::Opened, first), "it is open, the server says once more");
+        drop(second);
+        let closing = host.expect(meta.encoded_name(), Wanted::Closed);
+        assert!(is_taken(TransitionCode::Closed, closing.id));
+        drop(closing);
+        let third = host.expect(meta.encoded_name(), Wanted::Open);
+        assert!(!is_taken(TransitionCode::Opened, first), "it was closed, and perhaps open elsewhere, since");
+        assert!(!is_taken(TransitionCode::Opened, first), "not either because it was said before");
+        assert!(is_taken(TransitionCode::Opened, third.id));
+    }
+
+    #[tokio::test]
+    async fn a_region_whose_directory_cannot_be_looked_at_was_not_ordered() {
+        let trouble = Trouble::default();
+        let (_, host) = let_in(&roll_with(trouble.clone()));
+        trouble.fail(true);
+        let table = TableName::parse("t").expect("a name");
+        let info = RegionInfo::new(table.clone(), bytes::Bytes::new(), bytes::Bytes::new(), 1);
+        let opened = host.open_region(info, Arc::new(TableDescriptor::new(table, []))).await;
+        // A master that takes over asks that server again: it may have the region open.
+        assert!(matches!(opened, Err(HostError::NotTaken(_))), "{opened:?}");
     }
 
     #[test]

@@ -143,6 +143,8 @@ impl Replica<'_> {
             return Ok(());
         }
         state.skipped_below = seq_id;
+        // Markers have numbers that no file knows: what opens after a crash may count from a lower one than its last compaction had.
+        state.last_compaction = SeqId(0);
         self.core.sequencer.follow(ReadPoint(seq_id.0));
         for descriptor in &event.stores {
             let Some(store) = self.core.store(&descriptor.family_name) else { continue };
