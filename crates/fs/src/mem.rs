@@ -213,7 +213,11 @@ impl MemVolume {
         self.tell(op, path);
         let mut state = self.state.lock();
         state.faults.check(op, path)?;
-        act(&mut state).map_err(|e| Error::new(op.verb(), path, e))
+        let done = act(&mut state).and_then(|done| match state.faults.loses_answer() {
+            true => Err(io::ErrorKind::TimedOut.into()),
+            false => Ok(done),
+        });
+        done.map_err(|e| Error::new(op.verb(), path, e))
     }
 }
 

@@ -515,9 +515,14 @@ impl<'r> FileWriter<'r> {
         replaced: &[Arc<StoreFile>],
     ) -> Result<Vec<Arc<StoreFile>>> {
         pending.iter().try_for_each(|one| self.read_back(store, one))?;
+        self.settle_doubts(store)?;
         let mut files = Vec::with_capacity(pending.len());
         for (at, one) in pending.iter().enumerate() {
             if let Err(error) = self.move_in(store, one) {
+                store.in_doubt.lock().push((one.temp.clone(), store.dir.join(&one.name)));
+                if let Err(stays) = self.settle_doubts(store) {
+                    tracing::warn!(region = %self.core.name(), error = %stays, "a new store file may be in its place or not; it is looked for again before the next one comes");
+                }
                 return self.take_back(store, &pending[..at], error);
             }
             match self.open_committed(store, one) {
@@ -552,6 +557,28 @@ impl<'r> FileWriter<'r> {
             }
             other => other.map_err(volume_error),
         }
+    }
+
+    /// Sees to it that files are not there of which that is not known: the next opening would read one, and what it holds may have been deleted, and
+    /// the delete marker compacted away, since.
+    fn settle_doubts(&self, store: &Store) -> Result<()> {
+        let volume = &*self.core.env.volume;
+        let remove = |path: &FilePath| match volume.remove_file(path) {
+            Err(error) if error.is_not_found() => Ok(()),
+            outcome => outcome,
+        };
+        let mut in_doubt = store.in_doubt.lock();
+        while let Some((temp, target)) = in_doubt.last() {
+            // Without it, a move that is still on its way to the name node finds nothing.
+            let gone = remove(temp).and_then(|()| remove(target)).and_then(|()| volume.sync_dir(&store.dir));
+            match gone {
+                // There is no such directory.
+                Err(error) if error.is_not_found() => {}
+                gone => gone.map_err(|error| RegionError::volume(self.core.name(), error))?,
+            }
+            in_doubt.pop();
+        }
+        Ok(())
     }
 
     /// Files that nobody has heard of go again, the last first: it is the one that says what they replace.

@@ -86,6 +86,8 @@ pub(crate) struct Store {
     /// Held while the view is replaced.
     changing: Mutex<()>,
     pub work: Mutex<FileWork>,
+    /// Files whose move into the directory failed, and may have been done: where each was written, and where it may be.
+    pub in_doubt: Mutex<Vec<(FilePath, FilePath)>>,
     /// Of the outstanding memstore snapshot: its newest possible sequence id; 0 when there is none.
     pub snapshot_seq_id: AtomicU64,
     pub last_major_compaction_ms: AtomicI64,
@@ -207,6 +209,7 @@ impl Store {
             view: ArcSwap::from_pointee(view),
             changing: Mutex::new(()),
             work: Mutex::new(FileWork::default()),
+            in_doubt: Mutex::default(),
             snapshot_seq_id: AtomicU64::new(0),
             last_major_compaction_ms: AtomicI64::new(0),
             row_reads: Arc::default(),

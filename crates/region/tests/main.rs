@@ -10,6 +10,7 @@ mod common;
 mod compression;
 mod crash;
 mod differences;
+mod doubts;
 mod effort;
 mod filters;
 mod foreign;

@@ -63,6 +63,8 @@ pub enum FaultKind {
     ReadOnly,
     /// `ETIMEDOUT`: a remote disk that does not answer.
     TimedOut,
+    /// `ETIMEDOUT`, though it was done: a name node whose answer is lost. Of calls on names alone; those on what is in files are left alone.
+    NoAnswer,
     /// A read meets the end of the file too early.
     ShortRead,
     /// A read of more than 128 bytes succeeds with one bit wrong: a bad cable or memory. Other calls are left alone.
@@ -76,7 +78,9 @@ pub enum FaultKind {
 impl FaultKind {
     fn error(self) -> io::Error {
         match self {
-            FaultKind::FlippedBit | FaultKind::FlippedWrite => unreachable!("no call fails of it"),
+            FaultKind::FlippedBit | FaultKind::FlippedWrite | FaultKind::NoAnswer => {
+                unreachable!("no call fails of it before it is done")
+            }
             FaultKind::Io => io::Error::from_raw_os_error(5),
             FaultKind::Full => io::ErrorKind::StorageFull.into(),
             FaultKind::ReadOnly => io::ErrorKind::ReadOnlyFilesystem.into(),
@@ -106,6 +110,8 @@ pub struct Fault {
 pub(super) struct Faults {
     count: u64,
     pending: Vec<Fault>,
+    /// The call that was checked last is done, and its answer is lost.
+    loses_answer: bool,
     log: Option<Vec<OpRecord>>,
 }
 
@@ -136,6 +142,11 @@ impl Faults {
         self.pending.clear();
     }
 
+    /// Whether the call that was checked last has no answer.
+    pub(super) fn loses_answer(&self) -> bool {
+        self.loses_answer
+    }
+
     /// Counts a call; an error when it is to fail, true when what it reads or appends is to be damaged.
     pub(super) fn check(&mut self, op: Op, path: &FilePath) -> Result<bool> {
         self.count += 1;
@@ -156,7 +167,9 @@ impl Faults {
             kind = kind.or(Some(fault.kind));
             fault.forever
         });
+        self.loses_answer = kind == Some(FaultKind::NoAnswer);
         match kind {
+            Some(FaultKind::NoAnswer) => Ok(false),
             Some(FaultKind::FlippedBit) => Ok(op == Op::Read),
             Some(FaultKind::FlippedWrite) => Ok(op == Op::Append),
             Some(kind) => Err(Error::new(op.verb(), path, kind.error())),
