@@ -23,7 +23,15 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 /// Tries before a region is left as FAILED_OPEN; it is tried again from time to time.
-pub(crate) const OPEN_ATTEMPTS: u32 = 5;
+const OPEN_ATTEMPTS: u32 = 5;
+/// Between two tries at most.
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// Whether a region is left as FAILED_OPEN after so many tries. hbase:meta never is: whoever would try it again may wait for what is to be
+/// written there.
+pub(crate) fn is_given_up(info: &RegionInfo, failed_attempts: u32) -> bool {
+    failed_attempts >= OPEN_ATTEMPTS && !is_primary_of_meta(info)
+}
 
 /// The highest id of a read replica is 65535. Follows: `MutableRegionInfo`.
 const MAX_REPLICATION: u32 = 0x1_0000;
@@ -466,12 +474,12 @@ impl Assignment {
                 // It stays where it is until its server is dead and the logs of that are split.
                 Err(error @ HostError::Unreachable(_)) => return Err(error.into()),
                 Err(error @ HostError::NotTaken(_)) if may_have_it => return Err(error.into()),
-                Err(error) if attempt < OPEN_ATTEMPTS => {
+                Err(error) if !is_given_up(info, attempt) => {
                     tracing::warn!(region = %info.name_string(), %error, attempt, "cannot open a region, will try again");
                     self.note_not_opened(info);
                     avoid = Some(host.server_name());
                     self.lifetime.pause(wait).await?;
-                    wait *= 2;
+                    wait = (wait * 2).min(LONGEST_PAUSE);
                 }
                 Err(error) => {
                     tracing::error!(region = %info.name_string(), %error, "cannot open a region: FAILED_OPEN");

@@ -183,13 +183,15 @@ pub(crate) fn wake_failed_opens(master: &Arc<Master>) {
 }
 
 async fn retry_failed_opens(master: &Arc<Master>) {
-    let failed: Vec<RegionInfo> = {
+    let mut failed: Vec<RegionInfo> = {
         let cluster = master.cluster.read();
         let failed = |node: &&RegionNode| {
             node.state == RegionState::FailedOpen && cluster.state(&node.info.table) == Some(TableState::Enabled)
         };
         cluster.with_replicas().filter(failed).map(|node| node.info.clone()).collect()
     };
+    // Those that have the others' locks may wait for it.
+    failed.sort_by_key(|info| !info.table.is_meta());
     for info in failed {
         let _locks = master.procedures.locks.lock(region_locks(std::slice::from_ref(&info))).await;
         let still = master.cluster.read().region(info.encoded_name()).map(|node| node.state);

@@ -6,7 +6,8 @@ use basalt_master::cluster::{RegionState, TableState};
 use base::Config;
 use fs::MemVolume;
 use model::{RegionInfo, ServerName};
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 async fn three_servers() -> Life {
@@ -79,6 +80,28 @@ async fn the_crash_of_the_server_with_meta_brings_meta_back_first() {
     assert_ne!(holder_of_meta(&life), dead);
     all_open_elsewhere(&life, &dead);
     // And hbase:meta can be written.
+    life.create("after", &["f"], &[]).await;
+}
+
+/// It was given up after five tries, and everything that was to be written there waited for ever (seed 70451 of the simulated cluster).
+#[tokio::test]
+async fn meta_is_tried_until_it_opens() {
+    let life = three_servers().await;
+    let dead = holder_of_meta(&life);
+    let tries = Arc::new(AtomicUsize::new(0));
+    for host in &life.hosts {
+        host.broken.lock().insert("hbase:meta".to_owned());
+        let (tries, hosts) = (tries.clone(), life.hosts.clone());
+        *host.at_open.lock() = Some(Box::new(move |info| {
+            if info.table.is_meta() && tries.fetch_add(1, Ordering::SeqCst) == 8 {
+                hosts.iter().for_each(|host| host.broken.lock().clear());
+            }
+        }));
+    }
+    kill(&life, &dead);
+    let id = life.master.server_crashed(&dead).await.expect("accepted");
+    life.master.wait_for(id).await.expect("recovered");
+    all_open_elsewhere(&life, &dead);
     life.create("after", &["f"], &[]).await;
 }
 

@@ -3,7 +3,7 @@
 //! The server that is to open or close it is called by name; if it dies meanwhile, the region is opened elsewhere,
 //! after the server's logs are split.
 
-use crate::assignment::{OPEN_ATTEMPTS, Place};
+use crate::assignment::{Place, is_given_up};
 use crate::cluster::{RegionState, TableState};
 use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
@@ -172,7 +172,7 @@ impl TransitRegion {
                 Ok(confirm)
             }
             Err(RemoteFailure::Failed(error))
-                if self.is_not_there(&error) && self.failed_attempts + 1 >= OPEN_ATTEMPTS =>
+                if self.is_not_there(&error) && is_given_up(&self.info, self.failed_attempts + 1) =>
             {
                 self.opened = None;
                 Ok(confirm)
