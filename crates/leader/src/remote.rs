@@ -285,8 +285,8 @@ impl RemoteHost {
                 Ok(_) => return Err(HostError::Unreachable(format!("another order for it went to {}", self.name))),
                 Err(_) => {}
             }
-            // One that is not open there is reported by nobody.
-            if !self.online().await?.contains(&*region) {
+            // One that is not open there is reported by nobody. One that is being opened is closed when that is done.
+            if !self.online().await?.contains(&*region) && !self.may_open(&region).await {
                 self.orders.settled(&region, waiting.id);
                 break;
             }
@@ -302,6 +302,15 @@ impl RemoteHost {
                 Err(HostError::NotTaken(_)) => tokio::time::sleep(FIRST_PAUSE).await,
                 outcome => return outcome,
             }
+        }
+    }
+
+    /// Whether a region that was not open there is being opened, perhaps for an earlier master, or is open meanwhile.
+    async fn may_open(&self, region: &str) -> bool {
+        let request = pb::GetRegionInfoRequest { region: self.specifier(region), ..Default::default() };
+        match self.link.call::<pb::GetRegionInfoResponse>(Method::AdminGetRegionInfo, &request).await {
+            Err(CallError::Refused { class, .. }) => class.ends_with("RegionOpeningException"),
+            Ok(_) | Err(_) => true,
         }
     }
 

@@ -393,7 +393,8 @@ impl Roll {
             }
             other => return Ok(Verdict::Refused(format!("{other:?} is not taken from a region server"))),
         };
-        if reported == Reported::Closed && host.has_answered(info.encoded_name(), id) {
+        let reported_closed = reported == Reported::Closed;
+        if reported_closed && host.has_answered(info.encoded_name(), id) {
             // It was sent again because the answer was lost. The region may be open there again, or elsewhere.
             return Ok(Verdict::Taken);
         }
@@ -406,6 +407,10 @@ impl Roll {
             return Ok(Verdict::Taken);
         }
         let Some(master) = self.master().filter(|master| master.knows_regions()) else {
+            if reported_closed && info == RegionInfo::meta() {
+                // Who takes over looks for it by himself, and waits for this server if it is asked to open it again: it does so when this is answered.
+                return Ok(Verdict::Taken);
+            }
             return Err(Exception::please_hold());
         };
         // What follows is an answer: the server has done with it.
@@ -526,6 +531,27 @@ mod tests {
         assert!(!is_taken(TransitionCode::Opened, first), "it was closed, and perhaps open elsewhere, since");
         assert!(!is_taken(TransitionCode::Opened, first), "not either because it was said before");
         assert!(is_taken(TransitionCode::Opened, third.id));
+    }
+
+    /// Else the server, which opens it when that is done, and the new master wait for each other (seed 71084 of the simulated cluster).
+    #[test]
+    fn who_has_closed_hbase_meta_for_the_master_before_is_heard_before_it_is_read() {
+        let roll = roll();
+        let (name, host) = let_in(&roll);
+        let meta = RegionInfo::meta();
+        let opening = host.expect(meta.encoded_name(), Wanted::Open);
+        let closed = roll.transition(&name, &report(&meta, TransitionCode::Closed, 1));
+        assert!(matches!(closed, Ok(Verdict::Taken)));
+        assert!(matches!(
+            roll.transition(&name, &report(&meta, TransitionCode::Opened, opening.id)),
+            Ok(Verdict::Taken)
+        ));
+        let region =
+            RegionInfo::new(TableName::parse("t").expect("a name"), bytes::Bytes::new(), bytes::Bytes::new(), 1);
+        assert!(
+            roll.transition(&name, &report(&region, TransitionCode::Closed, 1)).is_err(),
+            "where it is to be is not known yet"
+        );
     }
 
     #[tokio::test]

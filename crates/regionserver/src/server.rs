@@ -7,6 +7,7 @@ use crate::maintenance::Maintenance;
 use crate::memory::{Division, MemoryWatch};
 use crate::online::OnlineRegions;
 use crate::operations::Operations;
+use crate::orders::moving::Moving;
 use crate::pressure::{MemoryMarks, MemoryPace};
 use crate::replicas::ReplicaSender;
 use crate::resolved::RegionServerSettings;
@@ -168,6 +169,8 @@ pub struct RegionServer {
     pub(crate) bulk_load_files: BulkLoadFiles,
     pub(crate) stop: StopSignal,
     pub(crate) online: OnlineRegions,
+    /// Regions that the master has ordered to be opened or closed.
+    pub(crate) moving: Moving,
     /// Those that a failed volume keeps from being online.
     pub(crate) waiting: WaitingRegions,
     /// Sends what is written here to read replicas elsewhere.
@@ -238,6 +241,7 @@ impl RegionServer {
             bulk_load_files,
             stop: StopSignal::default(),
             online: OnlineRegions::default(),
+            moving: Moving::default(),
             waiting: WaitingRegions::default(),
             replica_sender: OnceLock::new(),
             on_fatal,

@@ -134,7 +134,7 @@ pub(crate) fn find_region(server: &RegionServer, specifier: &pb::RegionSpecifier
         return Err(Exception::server_stopped(&server.name.to_string()));
     }
     let shown = cell::print::to_string_binary(&specifier.value);
-    if server.online.is_in_transition(&name) {
+    if server.online.is_in_transition(&name) || server.moving.opens(&name) {
         return Err(Exception::region_opening(&format!("{shown} on {}", server.name)));
     }
     let why = match server.waiting_region(&name) {

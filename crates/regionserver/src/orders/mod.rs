@@ -7,7 +7,7 @@
 //!  2. A region that opened is online only when the master knows that it is; one that closed stays under way until the master knows.
 //!  3. What is refused is reported as refused, with a sentence; nothing is passed over in silence.
 
-mod moving;
+pub(crate) mod moving;
 mod procedures;
 mod refusal;
 mod regions;
@@ -21,7 +21,6 @@ use crate::server::RegionServer;
 use bytes::Bytes;
 use convert::{from_proto, to_proto};
 use model::RegionInfo;
-use moving::Moving;
 use proto::pb;
 use proto::pb::region_state_transition::TransitionCode;
 use rpc::exception::Exception;
@@ -40,7 +39,6 @@ pub struct Orders {
     server: Arc<RegionServer>,
     reports: Arc<dyn MasterReports>,
     submitted: Submitted,
-    moving: Moving,
     openers: Semaphore,
     /// Descriptors that are read at the same time, to see how urgent a region is.
     readers: Semaphore,
@@ -63,7 +61,6 @@ impl Orders {
             submitted: Submitted::new(server.env().clock.clone()),
             server,
             reports,
-            moving: Moving::default(),
             openers: Semaphore::new(OPENERS),
             readers: Semaphore::new(OPENERS),
             splitting: Splitting::default(),

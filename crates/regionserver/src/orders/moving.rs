@@ -28,6 +28,11 @@ impl Drop for Move {
 }
 
 impl Moving {
+    /// Whether an order opens the region, or will when its turn comes.
+    pub fn opens(&self, name: &str) -> bool {
+        self.0.lock().get(name) == Some(&Direction::Opening)
+    }
+
     /// Begins; or what another order does to the region.
     pub fn begin(&self, name: &Arc<str>, direction: Direction) -> Result<Move, Direction> {
         let mut all = self.0.lock();
@@ -52,6 +57,9 @@ mod tests {
         assert!(closing.is_ok());
         assert_eq!(moving.begin(&name, Direction::Opening).err(), Some(Direction::Closing));
         drop(closing);
-        assert!(moving.begin(&name, Direction::Opening).is_ok());
+        let opening = moving.begin(&name, Direction::Opening);
+        assert!(opening.is_ok() && moving.opens("a"));
+        drop(opening);
+        assert!(!moving.opens("a"));
     }
 }

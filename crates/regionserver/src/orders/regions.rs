@@ -107,7 +107,7 @@ impl Orders {
     /// Waits until no order moves the region the other way; `None` where one moves it this way already.
     async fn turn_of(&self, name: &Arc<str>, direction: Direction) -> Option<Move> {
         loop {
-            match self.moving.begin(name, direction) {
+            match self.server.moving.begin(name, direction) {
                 Ok(begun) => return Some(begun),
                 Err(other) if other == direction => return None,
                 Err(_) => tokio::time::sleep(PAUSE).await,
