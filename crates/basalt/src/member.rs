@@ -215,8 +215,7 @@ impl Entered {
         let (nodes, name, timeout) = (link.nodes().clone(), admitted.server_name.clone(), ensemble.session_timeout());
         let gone = end(End::Fatal);
         tokio::spawn(async move {
-            membership::keep_lease(&nodes, &name, timeout, &lease).await;
-            gone(format!("the node of {name} is gone from ZooKeeper"));
+            gone(membership::keep_lease(&nodes, &name, timeout, &lease).await);
         });
         let flush_for = Duration::from_millis(config.get(&regionserver::settings::STOP_FLUSH_TIMEOUT_MS));
         let report_every = Duration::from_millis(u64::from(config.get(&membership::settings::REPORT_INTERVAL_MS)));

@@ -18,15 +18,22 @@ pub fn lease_term(session_timeout: Duration) -> Duration {
 }
 
 /// Extends `lease` for as long as the server's node is there, as the ensemble's leader knows it: a server of the ensemble that is cut off from its
-/// leader still answers reads while the others end the session. Ends when it is not, or the session is over: the server is no member any more.
-pub async fn keep_lease(nodes: &ClusterNodes, server: &ServerName, session_timeout: Duration, lease: &ServeLease) {
+/// leader still answers reads while the others end the session. Ends, with a sentence, when it is not, or the session is over: the server is no
+/// member any more.
+pub async fn keep_lease(
+    nodes: &ClusterNodes,
+    server: &ServerName,
+    session_timeout: Duration,
+    lease: &ServeLease,
+) -> String {
     let path = nodes.path(&format!("rs/{server}"));
     let term_us = u64::try_from(lease_term(session_timeout).as_micros()).unwrap_or(u64::MAX);
     loop {
         let asked_us = lease.clock().monotonic_us();
         match nodes.coordinator().latest_value(&path).await {
             Ok(Some(_)) => lease.extend(asked_us.saturating_add(term_us)),
-            Ok(None) | Err(_) => return,
+            Ok(None) => return format!("the node of {server} is gone from ZooKeeper"),
+            Err(over) => return over.to_string(),
         }
         tokio::time::sleep(session_timeout / LOOKS).await;
     }

@@ -357,12 +357,13 @@ impl Coordinator for Ensemble {
     }
 }
 
-/// Whether it may go the next time.
+/// Whether it may go the next time. What the client gives for a connection that was reset, or broke off within an answer, has no name of its own;
+/// whether the session is over is the ensemble's to say ([`Keeper::resume`]).
 fn is_passing(error: &Error) -> bool {
     matches!(
         error,
         Error::ConnectionLoss | Error::Timeout | Error::SessionExpired | Error::SessionMoved | Error::Throttled
-    ) || matches!(error, Error::ClientClosed | Error::NoHosts)
+    ) || matches!(error, Error::ClientClosed | Error::NoHosts | Error::Custom(_) | Error::UnmarshalError { .. })
 }
 
 /// Keeps the session, and the nodes as they are wanted.

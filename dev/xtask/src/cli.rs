@@ -2,6 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::cluster;
 use crate::server::Kind;
 
 /// Development commands of Basalt
@@ -66,7 +67,7 @@ pub enum Command {
     #[command(
         after_help = "Tests: nodes volume server join own\n\nLogs of the pieces are in target/interop/cluster, the tests' output in \
                             target/interop/logs.\n\nExamples:\n  cargo xtask cluster\n  cargo xtask cluster volume\n  \
-                            cargo xtask cluster --minutes 20    a linked list written while servers and masters are killed"
+                            cargo xtask cluster --minutes 20    a linked list written while servers, masters and HDFS are killed"
     )]
     Cluster {
         /// Which tests [default: all]
@@ -77,6 +78,9 @@ pub enum Command {
         /// The seed of a run that is repeated
         #[arg(long, value_name = "S", requires = "minutes")]
         seed: Option<u64>,
+        /// Whose masters lead the cluster that is harmed
+        #[arg(long, value_enum, default_value_t, requires = "minutes")]
+        masters: cluster::Masters,
     },
     /// kill -9 under concurrent writes, restart, compare with the journal
     #[command(

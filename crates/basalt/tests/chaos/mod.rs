@@ -1,8 +1,10 @@
-//! A cluster of ours that is harmed for as long as one likes: servers and masters are killed, stopped and continued, regions are moved, split,
-//! merged, flushed, compacted and balanced, while clients write a linked list ([`list`]) and read what was acknowledged. At the end every acknowledged node
-//! is there, no read missed one at any time, and the master's own check finds nothing. Follows: `IntegrationTestBigLinkedList` under a `ChaosMonkey`.
+//! A cluster that is harmed for as long as one likes: servers, masters, DataNodes, the NameNode and ZooKeeper are killed, stopped and continued,
+//! regions are moved, split, merged, flushed, compacted and balanced, while clients write a linked list ([`list`]) and read what was acknowledged. At
+//! the end every acknowledged node is there, no read missed one at any time, and the master's own check finds nothing. Follows:
+//! `IntegrationTestBigLinkedList` under a `ChaosMonkey`.
 //!
-//! `cargo xtask cluster --minutes 20` runs it. The seed decides what is done and written; how it interleaves is the machine's business.
+//! `cargo xtask cluster --minutes 20` runs it, with `--masters java` below HBase's masters. The seed decides what is done and written; how it
+//! interleaves is the machine's business.
 #![cfg(all(feature = "hdfs", feature = "zookeeper"))]
 #![allow(clippy::disallowed_methods, reason = "tests of a process work on real processes")]
 
@@ -14,12 +16,14 @@ use bytes::Bytes;
 use client::{Connection, Options, RegionLocation};
 use list::List;
 use model::{FamilyDescriptor, Get, ServerName, TableDescriptor, TableName};
+use proto::pb::ProcedureState;
 use rustix::process::Signal;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Region servers of ours.
-const SERVERS: usize = 3;
+/// Region servers.
+const SERVERS: usize = 4;
 /// Regions at the beginning, and when no more are split.
 const REGIONS: u8 = 12;
 const MOST_REGIONS: usize = 30;
@@ -27,6 +31,10 @@ const MOST_REGIONS: usize = 30;
 const CHAINS: usize = 4;
 /// A call to a server that is stopped is given up after so long.
 const RPC_TIMEOUT: Duration = Duration::from_secs(4);
+/// For so long a NameNode is not there. A region server of HBase's waits little longer for one.
+const NAME_NODE_IS_DOWN: Duration = Duration::from_secs(5);
+/// For so long a DataNode stands still, or ZooKeeper is not there: longer than sessions last.
+const LONG: Duration = Duration::from_secs(12);
 
 /// What is done to the cluster.
 #[derive(Clone, Copy, Debug)]
@@ -39,18 +47,29 @@ enum Harm {
     StopMaster,
     KillMasterAndServer,
     KillJavaServer,
+    KillDataNode,
+    StopDataNode,
+    KillNameNode,
+    KillZooKeeper,
 }
 
-const HARMS: [Harm; 8] = [
+const HARMS: [Harm; 12] = [
     Harm::KillServer,
+    Harm::KillDataNode,
     Harm::KillServerOfMeta,
+    Harm::KillNameNode,
     Harm::KillTwoServers,
     Harm::StopServer,
+    Harm::StopDataNode,
     Harm::KillMaster,
     Harm::StopMaster,
+    Harm::KillZooKeeper,
     Harm::KillMasterAndServer,
     Harm::KillJavaServer,
 ];
+
+/// Of those of HDFS and ZooKeeper that were started again, the process.
+type Below = BTreeMap<String, Piece>;
 
 struct Monkey {
     lab: Lab,
@@ -58,9 +77,14 @@ struct Monkey {
     table: TableName,
     rng: Rng,
     list: Arc<List>,
+    /// HBase's masters lead, and not ours.
+    java_leads: bool,
     masters: Vec<Piece>,
+    /// Ours.
     servers: Vec<Piece>,
-    java: Option<Piece>,
+    /// HBase's.
+    javas: Vec<Piece>,
+    below: Below,
     /// Processes that were started: each has a log of its own.
     started: usize,
 }
@@ -71,8 +95,10 @@ async fn nothing_acknowledged_is_lost_whatever_dies() {
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
     let minutes = number("BASALT_CHAOS_MINUTES").unwrap_or(1);
     let seed = number("BASALT_SEED").unwrap_or(1);
-    println!("replay with: cargo xtask cluster --minutes {minutes} --seed {seed}");
-    let mut monkey = Monkey::begin(lab, seed).await;
+    let java_leads = std::env::var("BASALT_CHAOS_MASTERS").is_ok_and(|masters| masters == "java");
+    let masters = if java_leads { "java" } else { "basalt" };
+    println!("replay with: cargo xtask cluster --minutes {minutes} --masters {masters} --seed {seed}");
+    let mut monkey = Monkey::begin(lab, seed, java_leads).await;
     let tasks = monkey.list.start();
     let end = Instant::now() + Duration::from_secs(60 * minutes);
     let mut turn = seed as usize;
@@ -94,7 +120,7 @@ async fn nothing_acknowledged_is_lost_whatever_dies() {
 }
 
 impl Monkey {
-    async fn begin(lab: Lab, seed: u64) -> Monkey {
+    async fn begin(lab: Lab, seed: u64, java_leads: bool) -> Monkey {
         let connection = connect(&lab);
         let table = TableName::parse("list").expect("a name");
         let list = List::new(&connection, &table, seed, CHAINS);
@@ -104,34 +130,49 @@ impl Monkey {
             table,
             rng: Rng::seeded(seed),
             list,
+            java_leads,
             masters: Vec::new(),
             servers: Vec::new(),
-            java: None,
+            javas: Vec::new(),
+            below: Below::new(),
             started: 0,
         };
         for _ in 0..2 {
-            let master = monkey.start("master");
+            let master = monkey.start_master();
             monkey.masters.push(master);
         }
-        for _ in 0..SERVERS {
+        let of_java = if java_leads { 2 } else { 1 };
+        for _ in 0..SERVERS - of_java {
             let server = monkey.start("regionserver");
             monkey.servers.push(server);
         }
-        until("the servers are in the cluster", async || servers(&monkey.connection).await.len() == SERVERS).await;
-        monkey.java = Some(monkey.lab.java_server());
-        until("HBase's is", async || servers(&monkey.connection).await.len() == SERVERS + 1).await;
+        let ours = SERVERS - of_java;
+        until("the servers are in the cluster", async || servers(&monkey.connection).await.len() == ours).await;
+        for _ in 0..of_java {
+            monkey.javas.push(monkey.lab.java_server());
+        }
+        until("HBase's are", async || servers(&monkey.connection).await.len() == SERVERS).await;
         let descriptor = TableDescriptor::new(monkey.table.clone(), [FamilyDescriptor::new("f")]);
         let splits: Vec<Bytes> =
             (1..REGIONS).map(|n| Bytes::from(vec![(u32::from(n) * 256 / u32::from(REGIONS)) as u8])).collect();
         monkey.connection.admin().create_table(&descriptor, &splits).await.expect("made");
         monkey.all_served().await;
-        monkey.lab.note("two masters, three servers, and one of HBase's; the list is begun");
+        let whose = if java_leads { "HBase's" } else { "ours" };
+        monkey.lab.note(&format!("two masters, {whose}; {ours} servers, and {of_java} of HBase's; the list is begun"));
         monkey
     }
 
     fn start(&mut self, what: &str) -> Piece {
         self.started += 1;
         self.lab.basalt(&format!("{what}-{}", self.started), what)
+    }
+
+    fn start_master(&mut self) -> Piece {
+        if !self.java_leads {
+            return self.start("master");
+        }
+        self.started += 1;
+        self.lab.java_master(&format!("master-{}", self.started))
     }
 
     /// Answers how long it takes until a row of each region can be read.
@@ -190,7 +231,7 @@ impl Monkey {
         let began = Instant::now();
         match harm {
             Harm::KillServer => {
-                let at = self.rng.below(SERVERS as u64) as usize;
+                let at = self.rng.below(self.servers.len() as u64) as usize;
                 self.kill_server(at);
             }
             Harm::KillServerOfMeta => {
@@ -205,24 +246,84 @@ impl Monkey {
             Harm::KillMaster => self.kill_master().await,
             Harm::StopMaster => self.stop_master().await,
             Harm::KillMasterAndServer => {
-                self.kill_server(2);
+                self.kill_server(self.servers.len() - 1);
                 self.kill_master().await;
             }
             Harm::KillJavaServer => {
-                if let Some(java) = self.java.take() {
-                    java.kill();
-                }
-                self.java = Some(self.lab.java_server());
+                let at = self.rng.below(self.javas.len() as u64) as usize;
+                self.kill_java_server(at);
+            }
+            Harm::KillDataNode => self.kill_data_node().await,
+            Harm::StopDataNode => {
+                let name = format!("dn{}", self.rng.below(3));
+                self.lab.signal_below(&name, Signal::STOP);
+                tokio::time::sleep(LONG).await;
+                self.lab.signal_below(&name, Signal::CONT);
+            }
+            Harm::KillNameNode => self.kill_name_node().await,
+            Harm::KillZooKeeper => {
+                self.lab.kill_below("zk");
+                tokio::time::sleep(LONG).await;
+                self.start_below("zk");
             }
         }
         let served = self.all_served().await;
-        let all = SERVERS + 1;
-        until("all servers are in the cluster", async || servers(&self.connection).await.len() == all).await;
+        assert!(!self.servers.iter_mut().any(Piece::has_ended), "a server of ours has ended that nobody killed");
+        self.replace_javas();
+        until("all servers are in the cluster", async || servers(&self.connection).await.len() == SERVERS).await;
         let (whole, slowest) = (began.elapsed(), self.list.take_slowest());
         self.lab.note(&format!(
             "{harm:?}: all regions served after {served:.1?}, all servers back after {whole:.1?}, slowest call {slowest:.1?}; {}",
             self.list.counts()
         ));
+    }
+
+    /// Kills a DataNode; it is back when clients are served without it.
+    async fn kill_data_node(&mut self) {
+        let name = format!("dn{}", self.rng.below(3));
+        let before = self.lab.times_said_below(&name, "successfully registered with NN");
+        self.lab.kill_below(&name);
+        self.all_served().await;
+        self.start_below(&name);
+        until("the DataNode is back", async || {
+            self.lab.times_said_below(&name, "successfully registered with NN") > before
+        })
+        .await;
+    }
+
+    async fn kill_name_node(&mut self) {
+        let before = self.lab.times_said_below("nn", "Safe mode is OFF");
+        self.lab.kill_below("nn");
+        tokio::time::sleep(NAME_NODE_IS_DOWN).await;
+        self.start_below("nn");
+        until("the NameNode takes writes", async || self.lab.times_said_below("nn", "Safe mode is OFF") > before).await;
+    }
+
+    fn start_below(&mut self, name: &str) {
+        self.below.insert(name.to_owned(), self.lab.start_below(name));
+    }
+
+    fn kill_java_server(&mut self, at: usize) {
+        let another = self.lab.java_server();
+        std::mem::replace(&mut self.javas[at], another).kill();
+    }
+
+    /// HBase's servers end where HDFS or ZooKeeper fail them: others take their place.
+    fn replace_javas(&mut self) {
+        for at in 0..self.javas.len() {
+            if self.javas[at].has_ended() {
+                self.lab.note("a region server of HBase's has ended by itself");
+                self.javas[at] = self.lab.java_server();
+            }
+        }
+        if self.java_leads {
+            for at in 0..self.masters.len() {
+                if self.masters[at].has_ended() {
+                    self.lab.note("a master of HBase's has ended by itself");
+                    self.masters[at] = self.start_master();
+                }
+            }
+        }
     }
 
     /// Kills it, and starts another in its place.
@@ -232,14 +333,14 @@ impl Monkey {
     }
 
     async fn server_of_meta(&self) -> Option<usize> {
-        let at = regions(&self.connection, &TableName::meta()).await.first()?.server.to_string();
-        self.servers.iter().position(|piece| piece.said().contains(&at))
+        let at = regions(&self.connection, &TableName::meta()).await.first()?.server.clone();
+        self.servers.iter().position(|piece| piece.is(&at))
     }
 
     /// Stops a server for twice its session, during which others take its regions, and lets it go on: it must answer nobody with what it has,
     /// and end.
     async fn stop_server(&mut self) {
-        let at = self.rng.below(SERVERS as u64) as usize;
+        let at = self.rng.below(self.servers.len() as u64) as usize;
         let probe = connect(&self.lab);
         let table = probe.table(&self.table);
         // It learns where the regions are.
@@ -255,12 +356,12 @@ impl Monkey {
 
     async fn active_master(&self) -> Option<(usize, ServerName)> {
         let name = self.connection.admin().active_master().await.ok()?;
-        let at = self.masters.iter().position(|piece| piece.said().contains(&name.to_string()))?;
+        let at = self.masters.iter().position(|piece| piece.is(&name))?;
         Some((at, name))
     }
 
     async fn another_master(&mut self, at: usize) -> Piece {
-        let another = self.start("master");
+        let another = self.start_master();
         std::mem::replace(&mut self.masters[at], another)
     }
 
@@ -293,7 +394,8 @@ impl Monkey {
         let admin = self.connection.admin();
         until("no procedure is left", async || {
             let left = admin.procedures().await.unwrap_or_default();
-            left.iter().all(|procedure| procedure.state() == proto::pb::ProcedureState::Success)
+            left.iter()
+                .all(|procedure| matches!(procedure.state(), ProcedureState::Success | ProcedureState::Rolledback))
         })
         .await;
         let checked = self.lab.command("hbck").args(["hbck", "--json"]).output().expect("ran");

@@ -29,9 +29,23 @@ pub struct Lab {
 pub struct Piece {
     child: Child,
     log: PathBuf,
+    /// The node below which backup masters of its cluster are.
+    backups: String,
 }
 
 impl Piece {
+    /// Whether it is the server of that name: what it said when it was ready, or, of HBase's, when it began.
+    pub fn is(&self, name: &ServerName) -> bool {
+        let said = self.said();
+        ["  serving    ", " as "].iter().any(|before| said.contains(&format!("{before}{name}\n")))
+            || said.contains(&format!("Adding backup master ZNode {}/{name}", self.backups))
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("its state").is_some()
+    }
+
     /// Ends it as a power cut would.
     pub fn kill(mut self) {
         self.child.kill().expect("killed");
@@ -172,7 +186,7 @@ impl Lab {
         let file = std::fs::OpenOptions::new().create(true).append(true).open(&log).expect("a log");
         let (out, err) = (file.try_clone().expect("the log"), file);
         let child = command.stdin(Stdio::null()).stdout(out).stderr(err).spawn().expect("started");
-        Piece { child, log }
+        Piece { child, log, backups: format!("/{}/backup-masters", self.id) }
     }
 
     fn java(&self, name: &str, heap: &str, class: &str) -> Piece {
@@ -184,12 +198,55 @@ impl Lab {
 
     /// HBase's master.
     pub fn master(&self) -> Piece {
-        self.java("master", "256m", "org.apache.hadoop.hbase.master.HMaster")
+        self.java_master("master")
+    }
+
+    /// The same whose log has that name.
+    pub fn java_master(&self, name: &str) -> Piece {
+        self.java(name, "256m", "org.apache.hadoop.hbase.master.HMaster")
     }
 
     /// HBase's region server.
     pub fn java_server(&self) -> Piece {
         self.java("java", "256m", "org.apache.hadoop.hbase.regionserver.HRegionServer")
+    }
+
+    /// The process that HDFS or ZooKeeper has now: `nn`, `dn0`, `zk`.
+    fn below(&self, name: &str) -> rustix::process::Pid {
+        let file = self.beside(&format!("{name}.pid"));
+        let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        rustix::process::Pid::from_raw(text.trim().parse().expect("a number")).expect("a process")
+    }
+
+    /// A file of what the cluster stands on.
+    fn beside(&self, name: &str) -> PathBuf {
+        self.dir.parent().expect("the pieces' directory").join(name)
+    }
+
+    pub fn signal_below(&self, name: &str, signal: rustix::process::Signal) {
+        rustix::process::kill_process(self.below(name), signal).expect("the process is there");
+    }
+
+    /// Ends one as a power cut would: its ports and locks are free then.
+    pub fn kill_below(&self, name: &str) {
+        let pid = self.below(name);
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("the process is there");
+        let stat = format!("/proc/{}/stat", pid.as_raw_nonzero());
+        // Who started it may not have asked for its end yet.
+        while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Starts one again that was killed.
+    pub fn start_below(&self, name: &str) -> Piece {
+        self.launch(&format!("{name}-again"), Command::new("sh").arg(self.beside(&format!("{name}.sh"))))
+    }
+
+    /// How often one has said that, in all its lives.
+    pub fn times_said_below(&self, name: &str, what: &str) -> usize {
+        let said = std::fs::read(self.beside(&format!("{name}.log"))).unwrap_or_default();
+        String::from_utf8_lossy(&said).matches(what).count()
     }
 
     /// Ours.

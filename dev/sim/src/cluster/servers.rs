@@ -262,9 +262,9 @@ fn keep_lease(around: &Surroundings, nodes: ClusterNodes, name: &ServerName, lea
         if defect == Some(ServerDefect::ServesWithoutLease) {
             lease.extend(u64::MAX);
         }
-        membership::keep_lease(&nodes, &name, timeout, &lease).await;
+        let why = membership::keep_lease(&nodes, &name, timeout, &lease).await;
         if defect != Some(ServerDefect::ServesWithoutLease) {
-            drop(ends.send(format!("the node of {name} is gone")));
+            drop(ends.send(why));
         }
     });
 }

@@ -39,7 +39,7 @@ const ALL: &[Tests] = &[
     Tests { name: "replicas", binary: ("crates/basalt", "main"), filter: &["replicated::"], kills: false },
 ];
 
-/// A linked list that is written while servers and masters are killed and stopped, for as long as one likes.
+/// A linked list that is written while servers, masters and what they stand on are killed and stopped, for as long as one likes.
 const CHAOS: Tests = Tests { name: "chaos", binary: ("crates/basalt", "main"), filter: &["chaos::"], kills: false };
 
 /// How long [`CHAOS`] goes on, and what it does.
@@ -48,6 +48,18 @@ pub struct Chaos {
     pub minutes: u64,
     /// The same seed does the same.
     pub seed: Option<u64>,
+    /// Whose masters lead.
+    pub masters: Masters,
+}
+
+/// Whose masters lead a cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Masters {
+    /// Ours, two of them.
+    #[default]
+    Basalt,
+    /// HBase's, two of them.
+    Java,
 }
 
 /// Tests with this in their names kill a DataNode, so each is run by itself.
@@ -60,7 +72,11 @@ pub fn chaos(report: &mut Report, chaos: &Chaos) -> anyhow::Result<()> {
         Some(seed) => seed,
         None => std::time::SystemTime::now().duration_since(std::time::SystemTime::UNIX_EPOCH)?.as_secs(),
     };
-    println!("replay with: cargo xtask cluster --minutes {} --seed {seed}", chaos.minutes);
+    let masters = match chaos.masters {
+        Masters::Basalt => "basalt",
+        Masters::Java => "java",
+    };
+    println!("replay with: cargo xtask cluster --minutes {} --masters {masters} --seed {seed}", chaos.minutes);
     let mut binary = None;
     report.step("cluster: build of the tests", || {
         binary = Some(run::test_binary(CHAOS.binary.0, CHAOS.binary.1)?);
@@ -69,7 +85,11 @@ pub fn chaos(report: &mut Report, chaos: &Chaos) -> anyhow::Result<()> {
     let Some(binary) = binary else { return Ok(()) };
     report.part("cluster: chaos", || {
         let pieces = Pieces::start(&lab)?;
-        let told = [("BASALT_CHAOS_MINUTES", chaos.minutes.to_string()), ("BASALT_SEED", seed.to_string())];
+        let told = [
+            ("BASALT_CHAOS_MINUTES", chaos.minutes.to_string()),
+            ("BASALT_CHAOS_MASTERS", masters.to_owned()),
+            ("BASALT_SEED", seed.to_string()),
+        ];
         // What is being done when they are over is done to its end, and then all is read.
         let limit = LIMIT + 2 * Duration::from_secs(60 * chaos.minutes);
         let outcome = play(&pieces, (&CHAOS, &binary), CHAOS.name, CHAOS.filter, &told, limit)?;
@@ -147,7 +167,7 @@ fn play(
     command.args(["--show-output", "--test-threads", "4"]).args(which).current_dir(run::root().join(tests.binary.0));
     command.env("BASALT_TEST_HDFS", pieces.hdfs()).env("BASALT_TEST_ZOOKEEPER", pieces.zookeeper());
     command.env("BASALT_TEST_HDFS_KILL", pieces.kill_data_node(0)?).env_remove("HADOOP_CONF_DIR");
-    let (launcher, dir) = pieces.launcher()?;
+    let (launcher, dir) = pieces.launcher();
     command.env("BASALT_TEST_HBASE_LAUNCHER", launcher).env("BASALT_TEST_HBASE_DIR", dir);
     command.envs(told.iter().map(|(name, value)| (name, value)));
     let ended = run::logged(&mut command, &log, limit)?;

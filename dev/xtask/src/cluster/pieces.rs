@@ -1,4 +1,5 @@
-//! ZooKeeper, a NameNode and DataNodes from HBase's own jars: each a small JVM, on loopback and on free ports.
+//! ZooKeeper, a NameNode and DataNodes from HBase's own jars: each a small JVM, on loopback and on free ports. Each has a script `NAME.sh` beside
+//! its log that starts it, which tests may call again, and the number of the process that it is now in `NAME.pid`.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -58,6 +59,8 @@ impl Pieces {
             name_node: None,
             data_nodes: (0..DATA_NODES).map(|_| None).collect(),
         };
+        std::fs::create_dir_all(&pieces.dir)?;
+        std::fs::write(pieces.launcher_path(), jvm::launcher(&pieces.jars))?;
         let status_port = first[1];
         pieces.start_zookeeper()?;
         pieces.start_name_node(status_port)?;
@@ -81,10 +84,12 @@ impl Pieces {
     }
 
     /// A script that starts a program of HBase's, and a directory for what such programs write.
-    pub fn launcher(&self) -> anyhow::Result<(PathBuf, &Path)> {
-        let script = self.dir.join("hbase.sh");
-        std::fs::write(&script, jvm::launcher(&self.jars))?;
-        Ok((script, &self.dir))
+    pub fn launcher(&self) -> (PathBuf, &Path) {
+        (self.launcher_path(), &self.dir)
+    }
+
+    fn launcher_path(&self) -> PathBuf {
+        self.dir.join("hbase.sh")
     }
 
     /// A command for a shell that kills a DataNode.
@@ -113,7 +118,7 @@ impl Pieces {
         // Its ports and its directory's lock are free once it is gone.
         drop(slot.take());
         let class = "org.apache.hadoop.hdfs.server.datanode.DataNode";
-        *slot = Some(launch(&self.dir, &self.jars, &name, &conf, "128m", class, &[])?);
+        *slot = Some(launch(&self.dir, &name, &conf, "128m", class, &[])?);
         Ok(())
     }
 
@@ -133,7 +138,7 @@ impl Pieces {
         )?;
         let class = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
         let arguments = [file.display().to_string()];
-        self.zookeeper = Some(launch(&self.dir, &self.jars, "zk", &conf, "96m", class, &arguments)?);
+        self.zookeeper = Some(launch(&self.dir, "zk", &conf, "96m", class, &arguments)?);
         Ok(())
     }
 
@@ -153,7 +158,7 @@ impl Pieces {
         if !formatted.well {
             bail!("the NameNode could not format its directory: {}", formatted.output);
         }
-        self.name_node = Some(launch(&self.dir, &self.jars, "nn", &conf, "192m", class, &[])?);
+        self.name_node = Some(launch(&self.dir, "nn", &conf, "192m", class, &[])?);
         Ok(())
     }
 
@@ -200,24 +205,17 @@ fn command(jars: &str, conf: &Path, heap: &str, class: &str) -> Command {
     jvm::java_with_heap(heap, &format!("{}:{jars}", conf.display()), class)
 }
 
-fn launch(
-    dir: &Path,
-    jars: &str,
-    name: &str,
-    conf: &Path,
-    heap: &str,
-    class: &str,
-    arguments: &[String],
-) -> anyhow::Result<Piece> {
-    let log = dir.join(format!("{name}.log"));
-    let file = std::fs::OpenOptions::new().create(true).append(true).open(&log)?;
-    let child = command(jars, conf, heap, class)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(file.try_clone()?)
-        .stderr(file)
-        .spawn()
-        .context("cannot run java")?;
+fn launch(dir: &Path, name: &str, conf: &Path, heap: &str, class: &str, arguments: &[String]) -> anyhow::Result<Piece> {
+    let [script, log, pid] = ["sh", "log", "pid"].map(|kind| dir.join(format!("{name}.{kind}")));
+    let launcher = dir.join("hbase.sh");
+    let (launcher, conf, arguments) = (launcher.display(), conf.display(), arguments.join("' '"));
+    let arguments = if arguments.is_empty() { arguments } else { format!(" '{arguments}'") };
+    let (log_name, pid) = (log.display(), pid.display());
+    std::fs::write(
+        &script,
+        format!("echo $$ > '{pid}'\nexec sh '{launcher}' '{conf}' {heap} {class}{arguments} >> '{log_name}' 2>&1\n"),
+    )?;
+    let child = Command::new("sh").arg(&script).stdin(Stdio::null()).spawn().context("cannot run sh")?;
     Ok(Piece { child, log })
 }
 
