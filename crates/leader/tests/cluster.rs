@@ -3,9 +3,14 @@
 use crate::common::{Place, Rows, ServerProcess, no_logs_of, two_servers, until};
 use basalt_leader::Leader;
 use bytes::Bytes;
+use fs::mem::Op;
 use model::{FamilyDescriptor, TableDescriptor, TableName};
+use parking_lot::{Condvar, Mutex};
 use proto::methods::Method;
 use proto::pb;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// The one without hbase:meta, then the one with it.
 async fn by_meta(rows: &Rows, [first, second]: [ServerProcess; 2]) -> (ServerProcess, ServerProcess) {
@@ -95,7 +100,7 @@ async fn when_the_cluster_goes_down_nothing_is_opened_elsewhere_and_the_next_sta
     rows.make_and_drop("other").await;
     assert_eq!((with_meta.regions(), leader.master().unfinished_procedures()), (has, 0));
     with_meta.kill().await;
-    leader.servers_gone(std::time::Duration::from_secs(60)).await;
+    leader.servers_gone(Duration::from_secs(60)).await;
     assert!(leader.servers().is_empty());
     master.kill(Some(leader)).await;
 
@@ -127,6 +132,48 @@ async fn a_backup_takes_over_and_regions_stay_where_they_are() {
     rows.make_and_drop("other").await;
     assert_eq!(leader.servers().len(), 2);
     assert_eq!(servers.iter().map(ServerProcess::regions).sum::<usize>(), 8 + leader_regions(&leader));
+}
+
+/// A master ordered a region closed that its predecessor had a server open, took it for closed because it was not open yet, and for open when it was;
+/// then the server closed it, as ordered, and nobody opened it again (seed 61354 of the simulated cluster).
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_region_that_a_master_has_closed_while_it_is_opened_for_the_one_before_is_served_in_the_end() {
+    let mut place = Place::new().await;
+    let (master, leader, servers) = two_servers(&mut place).await;
+    let mut rows = Rows::create(&place).await;
+    rows.put(80).await;
+    let (other, with_meta) = by_meta(&rows, servers).await;
+    let region = rows.regions_on(&with_meta.name).await.remove(0).region;
+    let mut backup = place.backup_master().await;
+    // Who opens it next stands still.
+    let family = rootdir::region_dir(&region).join("f");
+    let (stands, goes_on) = (Arc::new(AtomicBool::new(false)), Arc::new((Mutex::new(false), Condvar::new())));
+    let (seen, gate) = (stands.clone(), goes_on.clone());
+    place.volume.watch(Some(Arc::new(move |op, path| {
+        if op == Op::List && *path == family {
+            seen.store(true, Ordering::SeqCst);
+            let mut is_open = gate.0.lock();
+            gate.1.wait_while(&mut is_open, |is_open| !*is_open);
+        }
+    })));
+    let moving = tokio::spawn({
+        let (admin, name) = (rows.connection.admin(), Bytes::copy_from_slice(region.encoded_name().as_bytes()));
+        let to = other.name.clone();
+        async move { admin.move_region(&name, Some(&to)).await }
+    });
+    until("the other server opens it", async || stands.load(Ordering::SeqCst)).await;
+    master.kill(Some(leader)).await;
+    moving.abort();
+    // Its successor looks each second whether the region is open there.
+    let let_it_go_on = async {
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        *goes_on.0.lock() = true;
+        goes_on.1.notify_all();
+    };
+    let (leader, ()) = tokio::join!(backup.leads(), let_it_go_on);
+    until("nothing is left to do", async || leader.master().unfinished_procedures() == 0).await;
+    rows.expect_all().await;
+    assert_eq!(other.regions() + with_meta.regions(), 8 + leader_regions(&leader));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
