@@ -17,7 +17,7 @@ fn lose_the_answer(server: &Server, then_fail: u64) {
 }
 
 fn files(server: &Server, region: &basalt_region::Region) -> usize {
-    let dir = FilePath::new(&format!("data/default/{}/{}/f", table_name(), region.name()));
+    let dir = FilePath::new(format!("data/default/{}/{}/f", table_name(), region.name()));
     server.volume.list(&dir).expect("listed").len()
 }
 
