@@ -305,11 +305,14 @@ impl RemoteHost {
         }
     }
 
-    /// Whether a region that was not open there is being opened, perhaps for an earlier master, or is open meanwhile.
+    /// Whether a region that was not open there is being opened, perhaps for an earlier master, or is open meanwhile: unless the server says that it
+    /// does not have it. One that is too busy to say may have it.
     async fn may_open(&self, region: &str) -> bool {
         let request = pb::GetRegionInfoRequest { region: self.specifier(region), ..Default::default() };
         match self.link.call::<pb::GetRegionInfoResponse>(Method::AdminGetRegionInfo, &request).await {
-            Err(CallError::Refused { class, .. }) => class.ends_with("RegionOpeningException"),
+            Err(CallError::Refused { class, .. }) => {
+                !["NotServingRegionException", "RegionMovedException"].iter().any(|gone| class.ends_with(gone))
+            }
             Ok(_) | Err(_) => true,
         }
     }

@@ -455,8 +455,7 @@ mod tests {
     use super::*;
     use crate::files::RegionFiles;
     use crate::lease::Lease;
-    use crate::orders::OrderIds;
-    use crate::orders::Wanted;
+    use crate::orders::{OrderIds, Wanted};
     use base::{Config, ManualClock, Rng};
     use fs::{MemVolume, SlowVolume, Trouble};
     use master::{HostError, RegionHost};

@@ -521,7 +521,7 @@ impl<'r> FileWriter<'r> {
             if let Err(error) = self.move_in(store, one) {
                 store.in_doubt.lock().push((one.temp.clone(), store.dir.join(&one.name)));
                 if let Err(stays) = self.settle_doubts(store) {
-                    tracing::warn!(region = %self.core.name(), error = %stays, "a new store file may be in its place or not; it is looked for again before the next one comes");
+                    tracing::warn!(region = %self.core.name(), error = %stays, "it is not known whether a new store file was moved into its directory; it is removed before the next one is committed");
                 }
                 return self.take_back(store, &pending[..at], error);
             }
