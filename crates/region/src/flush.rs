@@ -245,7 +245,7 @@ impl<'r> Flusher<'r> {
         });
         self.tell_of_files(seq_id, &full, &files)?;
         if let Some(outbox) = self.core.outbox.as_ref().filter(|outbox| outbox.is_flushing()) {
-            marker::tell_of_all_files(self.core, outbox, seq_id);
+            marker::tell_of_all_files(self.core, outbox);
         }
         log.complete_flush(self.core.name(), flushed);
         outcome.seq_id = seq_id;
@@ -294,7 +294,7 @@ impl<'r> Flusher<'r> {
         let _no_updates = self.core.updates.write();
         if stores.len() == self.core.stores.len() && stores.iter().all(|store| store.peek().memory.is_empty()) {
             outbox.whole_flush_begun();
-            marker::tell_of_all_files(self.core, outbox, self.core.sequencer.skip());
+            marker::tell_of_all_files(self.core, outbox);
         }
     }
 

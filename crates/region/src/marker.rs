@@ -5,6 +5,7 @@ use crate::error::{RegionError, Result};
 use crate::outbox::Outbox;
 use crate::region::RecoveredNonce;
 use crate::sequencer::Turn;
+use crate::store::Store;
 use base::{SeqId, TimestampMs};
 use cell::{CellBuffer, CellSpec, CellType};
 use proto::pb;
@@ -63,8 +64,12 @@ pub(crate) fn append_nonce(core: &RegionCore, recovered: &RecoveredNonce) -> Res
     turn.marked(appended).map(|(_, ticket)| ticket).map_err(|e| RegionError::log(core.name(), e))
 }
 
-/// Tells read replicas that have missed something which files there are: all of them, for everything up to `seq_id`. Not in the log.
-pub(crate) fn tell_of_all_files(core: &RegionCore, outbox: &Outbox, seq_id: SeqId) {
+/// Tells read replicas that have missed something which files there are: all of them, when they hold everything that was written. Not in the log.
+///
+/// Its number is of a file, or of the opening: a crash forgets any other, and whoever opens the region then would be taken by its replicas for an
+/// earlier primary, and not be heard.
+pub(crate) fn tell_of_all_files(core: &RegionCore, outbox: &Outbox) {
+    let seq_id = core.stores.iter().map(Store::max_flushed).fold(core.open_seq_id, SeqId::max);
     let now = core.env.clock.now_ms();
     let event = region_event_at(core, pb::region_event_descriptor::EventType::RegionOpen, seq_id);
     let run = cell_of(core, &event, now);

@@ -137,14 +137,16 @@ impl Replica<'_> {
         if event.event_type() != EventType::RegionOpen || seq_id < state.skipped_below {
             return Ok(());
         }
+        // Markers have numbers that no file knows: what opens after a crash may count from a lower one than its last compaction had.
+        state.last_compaction = SeqId(0);
         if seq_id == state.skipped_below {
-            // It came before, or its files were found.
+            // It came before, or its files were found. Or the primary has crashed and opened again where nothing was written since it opened before:
+            // with the same number, and perhaps with the files of a compaction that nobody was told of. What there is tells all of them apart.
+            self.show_files_of(self.core.stores.iter(), state)?;
             self.core.serving.set_readable(true);
             return Ok(());
         }
         state.skipped_below = seq_id;
-        // Markers have numbers that no file knows: what opens after a crash may count from a lower one than its last compaction had.
-        state.last_compaction = SeqId(0);
         self.core.sequencer.follow(ReadPoint(seq_id.0));
         for descriptor in &event.stores {
             let Some(store) = self.core.store(&descriptor.family_name) else { continue };
