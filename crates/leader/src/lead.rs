@@ -17,7 +17,7 @@ use base::{Clock, Config, Rng};
 use coordination::hbase_znodes::{RegionState, meta_replica_of, read_meta_replica, read_meta_server, strip_prefix};
 use coordination::{Coordinator, HBaseZnodes, SessionOver};
 use fs::Volume;
-use master::{Inherited, Master, MasterEnv, Observer, RegionHost, StartError};
+use master::{BoxFuture, Inherited, Master, MasterEnv, Observer, RegionHost, StartError};
 use model::ServerName;
 use rootdir::root::RootError;
 use std::collections::BTreeSet;
@@ -107,6 +107,9 @@ impl Drop for Leader {
 /// Writes where hbase:meta is, and passes everything on.
 struct Nodes {
     znodes: Arc<HBaseZnodes>,
+    coordinator: Arc<dyn Coordinator>,
+    /// Of the node that says where hbase:meta is.
+    meta_path: String,
     next: Arc<dyn Observer>,
 }
 
@@ -117,6 +120,17 @@ impl Observer for Nodes {
             tracing::warn!("the node meta-region-server cannot be written: {error}");
         }
         self.next.meta_location(server, is_open);
+    }
+
+    fn meta_location_is_kept<'a>(&'a self, server: &'a ServerName) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(async move {
+            let over = |over: SessionOver| over.to_string();
+            let mut seen = self.coordinator.value(&self.meta_path).await.map_err(over)?;
+            while seen.as_ref().and_then(read_meta_server).as_ref() != Some(server) {
+                seen = self.coordinator.value_other_than(&self.meta_path, seen).await.map_err(over)?;
+            }
+            Ok(())
+        })
     }
 
     fn meta_replica(&self, id: u32, at: Option<(&ServerName, RegionState)>) {
@@ -226,7 +240,12 @@ impl Leader {
             hosts: roll.hosts().into_iter().map(|host| host as Arc<dyn RegionHost>).collect(),
             inherited,
             log_splitter: Arc::new(Splitter(Arc::new(logs))),
-            observer: Arc::new(Nodes { znodes: parts.znodes.clone(), next: parts.observer.clone() }),
+            observer: Arc::new(Nodes {
+                znodes: parts.znodes.clone(),
+                coordinator: parts.coordinator.clone(),
+                meta_path: meta_path(&parts),
+                next: parts.observer.clone(),
+            }),
             racks: Arc::new(Racks::from_config(&parts.config)),
             group_mapping: GroupScript::from_config(&parts.config),
             cluster_id,
@@ -371,9 +390,13 @@ async fn wait_for_servers(roll: &Roll, config: &Config) {
     tracing::info!("{} region servers are there", roll.hosts().len());
 }
 
+fn meta_path(parts: &LeaderParts) -> String {
+    format!("{}/meta-region-server", parts.parent)
+}
+
 /// Where hbase:meta was, and who is dead: whoever has logs and does not live.
 async fn inherited(parts: &LeaderParts, volume: &Arc<dyn Volume>, roll: &Roll) -> Result<Inherited, LeadError> {
-    let node = parts.coordinator.value(&format!("{}/meta-region-server", parts.parent)).await?;
+    let node = parts.coordinator.value(&meta_path(parts)).await?;
     let listing = volume.clone();
     let entries = master::off_worker(move || rootdir::list_if_exists(&*listing, &rootdir::wals_dir())).await??;
     // After that: a server has its node, and was let in, before it has logs.

@@ -41,6 +41,17 @@ fn is_primary_of_meta(info: &RegionInfo) -> bool {
     info.table.is_meta() && !info.is_replica()
 }
 
+/// Before a server is asked to open hbase:meta, which has no row of itself: whoever is the master next is to look for it there. A node that is to be
+/// written is not enough: where the ensemble has lost its quorum, and this master ends before the quorum is back, the next one would open hbase:meta
+/// elsewhere, beside the server that has it.
+///
+/// # Errors
+/// It cannot be said, and this process is the master no more.
+pub(crate) async fn keep_meta_location(observer: &dyn Observer, server: &ServerName) -> Result<()> {
+    observer.meta_location(server, false);
+    observer.meta_location_is_kept(server).await.map_err(|why| MasterError::new(ErrorKind::Io, why))
+}
+
 /// The servers that have the other replicas of a region, the region itself among them.
 fn siblings(cluster: &Cluster, info: &RegionInfo) -> Vec<ServerName> {
     let primary = info.replica(0);
@@ -430,12 +441,15 @@ impl Assignment {
     /// Before a server of another process is asked to open a region: the next master is to find it there.
     ///
     /// # Errors
-    /// hbase:meta cannot be written.
+    /// hbase:meta cannot be written, or the node that says where it is.
     pub async fn record_opening(&self, info: &RegionInfo, host: &dyn RegionHost) -> Result<()> {
         if !host.is_remote() {
             return Ok(());
         }
         let server = host.server_name();
+        if is_primary_of_meta(info) {
+            return keep_meta_location(&*self.observer, &server).await;
+        }
         if info.table.is_meta() {
             self.tell_of_meta(info, &server, RegionState::Opening);
             return Ok(());

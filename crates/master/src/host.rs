@@ -181,6 +181,13 @@ pub trait Observer: Send + Sync + 'static {
     fn namespace(&self, _name: &str, _configuration: Option<&NamespaceConfiguration>) {}
     /// hbase:meta is on that server now, or on its way there.
     fn meta_location(&self, _server: &ServerName, _is_open: bool) {}
+    /// Ends when whoever is the master next reads that hbase:meta is on `server`, or on its way there, as [`Observer::meta_location`] has said.
+    ///
+    /// # Errors
+    /// It cannot be said, and this process is the master no more.
+    fn meta_location_is_kept<'a>(&'a self, _server: &'a ServerName) -> BoxFuture<'a, std::result::Result<(), String>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
     /// Read replica `id` of hbase:meta is on that server now, in that state; `None` when there is no such replica any more.
     fn meta_replica(&self, _id: u32, _at: Option<(&ServerName, RegionState)>) {}
     /// A server gets no regions from now on, or gets some again.

@@ -5,6 +5,7 @@
 //! Always true: a region that hbase:meta shows on a server that lives is opened nowhere else before that server says that it does not have it,
 //! or is dead with its logs split.
 
+use crate::assignment::keep_meta_location;
 use crate::cluster::RegionState;
 use crate::host::{Inherited, RegionHost, ServerLogs};
 use crate::master::Master;
@@ -158,7 +159,7 @@ impl MetaPlace {
         let open_seq_id = if host.online_regions().await?.contains(META_ENCODED_NAME) {
             0
         } else {
-            master.observer.meta_location(&server, false);
+            keep_meta_location(&*master.observer, &server).await?;
             match host.open_region(RegionInfo::meta(), Arc::clone(table)).await {
                 Ok(open_seq_id) => open_seq_id,
                 Err(error) => {

@@ -83,6 +83,28 @@ async fn the_crash_of_the_server_with_meta_brings_meta_back_first() {
     life.create("after", &["f"], &[]).await;
 }
 
+/// The ensemble had lost its quorum, and the master ended before the node was written: the next one opened hbase:meta elsewhere, beside the server
+/// that had it (seed 110450 of the simulated cluster).
+#[tokio::test]
+async fn hbase_meta_is_opened_where_the_next_master_will_look_for_it() {
+    let life = three_servers().await;
+    life.hosts.iter().for_each(|host| host.remote.store(true, Ordering::SeqCst));
+    let dead = holder_of_meta(&life);
+    kill(&life, &dead);
+    let mut told = life.notes.meta_locations.subscribe();
+    let gate = life.notes.meta_gate.write().await;
+    let id = life.master.server_crashed(&dead).await.expect("accepted");
+    let server = told.wait_for(|all| !all.is_empty()).await.expect("told")[0].clone();
+    // What would be done at once has its time to be done.
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let is_open = |host: &std::sync::Arc<crate::common::FakeHost>| host.open.lock().contains_key("1588230740");
+    assert!(!life.hosts.iter().any(is_open), "nobody is asked to open it before the node is written");
+    drop(gate);
+    life.master.wait_for(id).await.expect("recovered");
+    assert_eq!(holder_of_meta(&life), server);
+    all_open_elsewhere(&life, &dead);
+}
+
 /// It was given up after five tries, and everything that was to be written there waited for ever (seed 70451 of the simulated cluster).
 #[tokio::test]
 async fn meta_is_tried_until_it_opens() {

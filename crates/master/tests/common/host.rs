@@ -111,6 +111,8 @@ pub struct FakeHost {
     pub locality: Mutex<Locality>,
     /// It is not reached: no order comes to it.
     pub unreached: AtomicBool,
+    /// It is another process, which lives on when the master ends.
+    pub remote: AtomicBool,
     /// Told of each region that it is to open, before it does.
     pub at_open: Mutex<Option<AtOpen>>,
 }
@@ -128,6 +130,10 @@ impl FakeHost {
 impl RegionHost for FakeHost {
     fn server_name(&self) -> ServerName {
         self.server.clone()
+    }
+
+    fn is_remote(&self) -> bool {
+        self.remote.load(Ordering::SeqCst)
     }
 
     fn open_region(&self, info: RegionInfo, table: Arc<TableDescriptor>) -> BoxFuture<'_, Result<u64, HostError>> {

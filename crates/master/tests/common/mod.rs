@@ -30,6 +30,10 @@ pub struct Notes {
     /// Where read replicas of hbase:meta are.
     pub meta_replicas: Mutex<BTreeMap<u32, (ServerName, RegionState)>>,
     pub groups: Mutex<BTreeMap<String, Bytes>>,
+    /// Servers that were to have hbase:meta, and whom the next master is to find.
+    pub meta_locations: tokio::sync::watch::Sender<Vec<ServerName>>,
+    /// While this is held, the next master does not find it there.
+    pub meta_gate: tokio::sync::RwLock<()>,
     pub stops: Mutex<Vec<bool>>,
 }
 
@@ -46,6 +50,13 @@ impl Observer for Notes {
             Some((server, state)) => drop(replicas.insert(id, (server.clone(), state))),
             None => drop(replicas.remove(&id)),
         }
+    }
+    fn meta_location_is_kept<'a>(&'a self, server: &'a ServerName) -> BoxFuture<'a, Result<(), String>> {
+        self.meta_locations.send_modify(|all| all.push(server.clone()));
+        Box::pin(async move {
+            let _through = self.meta_gate.read().await;
+            Ok(())
+        })
     }
     fn peer(&self, id: &str, nodes: Option<&PeerNodes>) {
         let mut peers = self.peers.lock();
@@ -166,6 +177,7 @@ pub async fn start_after(
         lenient: config.is_set(LENIENT),
         locality: Mutex::default(),
         unreached: AtomicBool::default(),
+        remote: AtomicBool::new(false),
         at_open: Mutex::default(),
         sync_ms: AtomicU64::new(config.text(SYNC_MS).map_or(0, |text| text.parse().expect("a number"))),
     };
@@ -223,6 +235,7 @@ impl Life {
             log_entries: AtomicI64::new(0),
             locality: Mutex::default(),
             unreached: AtomicBool::default(),
+            remote: AtomicBool::new(false),
             at_open: Mutex::default(),
             server: server_name(number, life),
             lenient: false,
