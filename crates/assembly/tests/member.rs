@@ -27,6 +27,8 @@ enum Told {
 struct Master {
     told: mpsc::UnboundedSender<Told>,
     refuses: bool,
+    /// While this is held, what was reported is heard, and not answered.
+    gate: tokio::sync::RwLock<()>,
     /// Online regions as each transition is reported.
     seen_online: Mutex<Vec<usize>>,
     server: OnceLock<Weak<regionserver::RegionServer>>,
@@ -38,7 +40,10 @@ impl MasterReports for Master {
         self.seen_online.lock().push(online);
         let _ = self.told.send(Told::Transition(transition));
         let answer = if self.refuses { Err("You are dead".to_owned()) } else { Ok(()) };
-        Box::pin(std::future::ready(answer))
+        Box::pin(async move {
+            let _through = self.gate.read().await;
+            answer
+        })
     }
 
     fn procedure_done(&self, result: pb::RemoteProcedureResult) -> Report<'_> {
@@ -63,7 +68,8 @@ impl Place {
         let volume = Arc::new(MemVolume::new());
         let (sender, told) = mpsc::unbounded_channel();
         let (fatal_sender, fatal) = mpsc::unbounded_channel();
-        let master = Arc::new(Master { told: sender, refuses, seen_online: Mutex::default(), server: OnceLock::new() });
+        let (gate, seen_online) = (tokio::sync::RwLock::default(), Mutex::default());
+        let master = Arc::new(Master { told: sender, refuses, gate, seen_online, server: OnceLock::new() });
         let of_node = parts(&volume, START_CODE);
         let lease = Arc::new(ServeLease::new(of_node.clock.clone()));
         let member = Member::start(MemberParts {
@@ -199,6 +205,24 @@ async fn what_cannot_be_opened_is_reported_so() {
     let failed = place.transition().await;
     assert_eq!((failed.transition_code(), failed.proc_id.as_slice()), (TransitionCode::FailedOpen, &[1][..]));
     assert!(!place.volume.exists(&rootdir::region_dir(&info)).expect("looked"), "only the master makes regions");
+}
+
+/// It was taken for one that is being opened already, and the master waited for ever for what became of it (seed 120212 of the simulated cluster): the
+/// master had heard that the try before had failed, and its answer was lost.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_region_is_opened_though_the_failed_try_before_has_no_answer_yet() {
+    let mut place = Place::start(false).await;
+    let master = place.master.clone();
+    let gate = master.gate.write().await;
+    let info = RegionInfo::new(table().name, Bytes::new(), Bytes::new(), 1);
+    place.orders.execute(open(&info, 1)).expect("taken");
+    assert_eq!(place.transition().await.transition_code(), TransitionCode::FailedOpen);
+    let info = place.make_region("");
+    place.orders.execute(open(&info, 2)).expect("taken");
+    let opened = place.transition().await;
+    assert_eq!((opened.transition_code(), opened.proc_id.as_slice()), (TransitionCode::Opened, &[2][..]));
+    drop(gate);
+    place.online(1).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -66,10 +66,10 @@ pub(crate) fn append_nonce(core: &RegionCore, recovered: &RecoveredNonce) -> Res
 
 /// Tells read replicas that have missed something which files there are: all of them, when they hold everything that was written. Not in the log.
 ///
-/// Its number is of a file, or of the opening: a crash forgets any other, and whoever opens the region then would be taken by its replicas for an
-/// earlier primary, and not be heard.
+/// Its number is of a file, or of the opening, which the next one goes beyond: a crash forgets any other, and whoever opens the region then would be
+/// taken by its replicas for an earlier primary, and not be heard.
 pub(crate) fn tell_of_all_files(core: &RegionCore, outbox: &Outbox) {
-    let seq_id = core.stores.iter().map(Store::max_flushed).fold(core.open_seq_id, SeqId::max);
+    let seq_id = core.stores.iter().map(Store::max_flushed).fold(outbox.opened_at(), SeqId::max);
     let now = core.env.clock.now_ms();
     let event = region_event_at(core, pb::region_event_descriptor::EventType::RegionOpen, seq_id);
     let run = cell_of(core, &event, now);

@@ -2,6 +2,7 @@
 
 use crate::accounting::MemstoreAccounting;
 use crate::backpressure::RegionDebt;
+use crate::close;
 use crate::core::{RegionCore, Serving};
 use crate::error::{RegionError, Result};
 use crate::flush_policy::FlushPolicy;
@@ -204,9 +205,15 @@ fn jitter_of(info: &RegionInfo, open_seq_id: SeqId) -> Rng {
 fn begin(core: &RegionCore, edits: RecoveredEdits) -> Result<Vec<RecoveredNonce>> {
     let replayer = Replayer::new(core);
     let replayed = replayer.replay(edits).and_then(|replayed| {
-        marker::append(core, &marker::region_event(core, EventType::RegionOpen))?;
-        if let Some(outbox) = core.outbox.as_ref().filter(|_| core.accounting.heap_bytes() == 0) {
-            outbox.opens_whole();
+        let (seq_id, _) = marker::append(core, &marker::region_event(core, EventType::RegionOpen))?;
+        if let Some(outbox) = &core.outbox {
+            outbox.opens(seq_id);
+            if core.accounting.heap_bytes() == 0 {
+                outbox.opens_whole();
+                // The log's entry may be dropped as flushed. Were the number forgotten, read replicas would take whoever opens the region after a
+                // crash for an earlier primary, and not hear it. Follows: `HRegion#initializeRegionInternals`, which writes it of every region.
+                close::write_seq_id_file(core, seq_id)?;
+            }
         }
         Ok(replayed)
     });

@@ -124,6 +124,8 @@ pub struct Outbox {
     wants_it_now: AtomicBool,
     /// Replicas that have opened and asked for a flush.
     openings: AtomicU64,
+    /// The number under which the region's opening was told of.
+    opened_at: AtomicU64,
     memory: Arc<MemoryMeter>,
     /// Of all regions of the server.
     limit_bytes: u64,
@@ -160,6 +162,7 @@ impl Outbox {
             wants_flush: AtomicBool::new(false),
             wants_it_now: AtomicBool::new(false),
             openings: AtomicU64::new(0),
+            opened_at: AtomicU64::new(0),
             memory: memory.clone(),
             limit_bytes,
             forgotten: AtomicU64::new(0),
@@ -313,6 +316,16 @@ impl Outbox {
             drop(state);
             self.news.tell();
         }
+    }
+
+    /// The region opens, and says so under that number.
+    pub(crate) fn opens(&self, seq_id: SeqId) {
+        self.opened_at.store(seq_id.0, Ordering::Relaxed);
+    }
+
+    /// The number under which its opening was told of: replicas hear nothing that has a lower one.
+    pub(crate) fn opened_at(&self) -> SeqId {
+        SeqId(self.opened_at.load(Ordering::Relaxed))
     }
 
     /// The region opens, and all that it has is in files: its first entry, which says so, names them.

@@ -140,8 +140,9 @@ impl Replica<'_> {
         // Markers have numbers that no file knows: what opens after a crash may count from a lower one than its last compaction had.
         state.last_compaction = SeqId(0);
         if seq_id == state.skipped_below {
-            // It came before, or its files were found. Or the primary has crashed and opened again where nothing was written since it opened before:
-            // with the same number, and perhaps with the files of a compaction that nobody was told of. What there is tells all of them apart.
+            // It came before, or its files were found, or files are named once more. Or a primary of HBase's has crashed and opened again where nothing
+            // was written since: with the same number, and perhaps with the files of a compaction that nobody was told of. What there is tells all of
+            // them apart.
             self.show_files_of(self.core.stores.iter(), state)?;
             self.core.serving.set_readable(true);
             return Ok(());

@@ -25,10 +25,16 @@ impl Orders {
             return self.submitted.finish(ordered.procedure);
         };
         match self.open_offline(&info).await {
-            Ok(opened) => self.serve(&info, opened, ordered).await,
-            Err(why) => self.report_failed_open(&info, &why, ordered).await,
+            Ok(opened) => {
+                self.serve(&info, opened, ordered).await;
+                drop(moved);
+            }
+            Err(why) => {
+                // The report may be told more than once: a master that has heard it may order the next try while this one still waits for an answer.
+                drop(moved);
+                self.report_failed_open(&info, &why, ordered).await;
+            }
         }
-        drop(moved);
     }
 
     async fn open_offline(&self, info: &RegionInfo) -> Result<OpenedRegion, String> {

@@ -185,6 +185,19 @@ impl Caller {
         Ok(live.filter_map(|row| Some((row.info, row.location?))).collect())
     }
 
+    /// Has all regions of a table flushed, where they are now.
+    ///
+    /// # Errors
+    /// One cannot be: it may be on its way to somewhere else, or be split.
+    pub async fn flush_all(&self, table: &TableName) -> Result<(), String> {
+        for (region, server) in self.regions(table).await? {
+            let region = to_proto::region_specifier(&region);
+            let request = pb::FlushRegionRequest { region, ..Default::default() };
+            self.ask_server(&server, Method::AdminFlushRegion, &request).await?;
+        }
+        Ok(())
+    }
+
     /// Where the read replicas of a table's regions are, by hbase:meta as it is now.
     ///
     /// # Errors
