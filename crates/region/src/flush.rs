@@ -226,18 +226,20 @@ impl<'r> Flusher<'r> {
         let oldest_before = self.core.accounting.oldest_edit_ms();
         let begun = self.begin(stores, &left)?;
         let full: Vec<&Store> = begun.snapshots.iter().map(|snapshot| snapshot.store).collect();
-        let files = match self.flush_snapshots(&begun, &mut outcome) {
-            Ok(files) => files,
-            Err(error) => {
-                log.abort_flush(self.core.name());
-                self.core.accounting.abort_flush(oldest_before);
-                self.core.outbox.as_ref().inspect(|outbox| outbox.whole_flush_failed());
-                let marker = self.flush_marker(FlushAction::AbortFlush, begun.seq_id, &full, &[]);
-                // The error matters more than a marker that could not be written.
-                let _ = marker::append(self.core, &marker);
-                return Err(error);
+        let mut files = Vec::with_capacity(full.len());
+        if let Err(error) = self.flush_snapshots(&begun, &mut files, &mut outcome) {
+            log.abort_flush(self.core.name());
+            self.core.accounting.abort_flush(oldest_before);
+            self.core.outbox.as_ref().inspect(|outbox| outbox.whole_flush_failed());
+            // The error matters more than markers that could not be written. Read replicas hear nowhere else of the files that are there: the next
+            // flush tells of its own.
+            let (done, left) = full.split_at(files.len());
+            if !done.is_empty() {
+                let _ = self.tell_of_files(begun.seq_id, done, &files);
             }
-        };
+            let _ = marker::append(self.core, &self.flush_marker(FlushAction::AbortFlush, begun.seq_id, left, &[]));
+            return Err(error);
+        }
         let seq_id = begun.seq_id;
         // Everything is in files up to here, of every family.
         let flushed = begun.stay_behind.map_or(seq_id, |lowest| {
@@ -303,7 +305,12 @@ impl<'r> Flusher<'r> {
         match marker::append(self.core, &self.flush_marker(FlushAction::CommitFlush, seq_id, stores, files)) {
             // The files are in place and say themselves up to where; without room for a marker none is needed.
             Err(error) if error.remedy() == Remedy::StopServer => Err(error),
-            _ => Ok(()),
+            Err(_) => {
+                // Read replicas did not hear of them.
+                self.core.outbox.as_ref().inspect(|outbox| outbox.want_all_files(false));
+                Ok(())
+            }
+            Ok(_) => Ok(()),
         }
     }
 
@@ -389,13 +396,21 @@ impl<'r> Flusher<'r> {
         }
     }
 
-    /// The files of each.
-    fn flush_snapshots(&self, begun: &Begun<'_>, outcome: &mut FlushOutcome) -> Result<Vec<Vec<Arc<StoreFile>>>> {
+    /// Pushes the files of each, up to the first that fails.
+    fn flush_snapshots(
+        &self,
+        begun: &Begun<'_>,
+        files: &mut Vec<Vec<Arc<StoreFile>>>,
+        outcome: &mut FlushOutcome,
+    ) -> Result<()> {
         let Begun { ticket, snapshots, seq_id, .. } = begun;
         let unsynced = base::inject!("region.flush.log-unsynced");
         let level = if unsynced { ticket.default_level() } else { Level::Synced };
         ticket.wait_for(level).map_err(|failed| RegionError::log(self.core.name(), failed.into()))?;
-        snapshots.iter().map(|snapshot| self.flush_snapshot(snapshot, *seq_id, outcome)).collect()
+        for snapshot in snapshots {
+            files.push(self.flush_snapshot(snapshot, *seq_id, outcome)?);
+        }
+        Ok(())
     }
 
     fn flush_snapshot(
