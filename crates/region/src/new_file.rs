@@ -521,7 +521,7 @@ impl<'r> FileWriter<'r> {
             if let Err(error) = self.move_in(store, one) {
                 store.in_doubt.lock().push((one.temp.clone(), store.dir.join(&one.name)));
                 if let Err(stays) = self.settle_doubts(store) {
-                    tracing::warn!(region = %self.core.name(), error = %stays, "it is not known whether a new store file was moved into its directory; it is removed before the next one is committed");
+                    tracing::warn!(region = %self.core.name(), error = %stays, "the rename of a new store file had no answer; the file is removed, if it is there, before the next flush or compaction commits; nothing is lost, and nothing need be done");
                 }
                 return self.take_back(store, &pending[..at], error);
             }

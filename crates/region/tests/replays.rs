@@ -513,7 +513,7 @@ fn where_there_is_no_room_a_flush_stands_for_what_was_forgotten() {
     for round in 0..30 {
         write(&primary, &[put(&format!("s{round}"), "f", "q", 1, "a value of some bytes")]);
     }
-    fail_to_flush(&server, &primary);
+    fail_to_flush(&server, &primary, "/.tmp/");
     assert!(outbox().wants_flush() && tell(&server, &primary, &replica).0 == 0);
     flush(&primary);
     assert!(tell(&server, &primary, &replica).1);
@@ -525,8 +525,9 @@ fn where_there_is_no_room_a_flush_stands_for_what_was_forgotten() {
     assert!(!outbox().wants_flush() && server.env.memory.outbox_bytes() == 0);
 }
 
-fn fail_to_flush(server: &Server, primary: &Region) {
-    let path_contains = Some("/.tmp/".into());
+/// There is no room for files whose paths contain that.
+fn fail_to_flush(server: &Server, primary: &Region, path_contains: &str) {
+    let path_contains = Some(path_contains.to_owned());
     server.env.log.sync_once().expect("synced");
     server.volume.inject(fs::mem::Fault { op: None, path_contains, nth: 1, kind: fs::FaultKind::Full, forever: true });
     primary.flush(&FlushRequest { all: true, ..FlushRequest::default() }).expect_err("full");
@@ -552,7 +553,7 @@ fn one_that_comes_is_told_of_all_files_at_once_and_nobody_waits_for_one_that_fai
     assert_eq!(primary.needs_flush(), Some(basalt_region::FlushReason::Replicas), "it has come: at once");
     // What was not told before the flush begins comes before its files, and what is written after it behind them; one that fails forgets nothing.
     write(&primary, &[put("b", "f", "q", 1, "v")]);
-    fail_to_flush(&server, &primary);
+    fail_to_flush(&server, &primary, "/.tmp/");
     write(&primary, &[put("c", "g", "q", 1, "v")]);
     assert!(outbox().wants_flush() && !tell(&server, &primary, &first).1);
     assert_eq!((rows(&first), outbox().forgotten()), (rows(&primary), 0));
@@ -637,12 +638,7 @@ fn files_of_a_flush_that_failed_before_are_told_of() {
     let replica = replica_elsewhere(&server, &primary);
     let mut shipment = Shipment::new();
     write(&primary, &[put("a", "f", "q", 1, "v"), put("a", "g", "q", 1, "v")]);
-    server.env.log.sync_once().expect("synced");
-    let path_contains = Some("/.tmp/".into());
-    server.volume.inject(fs::mem::Fault { op: None, path_contains, nth: 1, kind: fs::FaultKind::Full, forever: true });
-    let failed = primary.flush(&FlushRequest { all: true, ..FlushRequest::default() });
-    server.volume.clear_faults();
-    assert!(failed.is_err(), "{failed:?}");
+    fail_to_flush(&server, &primary, "/.tmp/");
     write(&primary, &[put("b", "f", "q", 1, "v")]);
     ship_all(&server, &mut shipment, &replica);
     assert_eq!(rows(&replica), rows(&primary));
@@ -662,12 +658,7 @@ fn a_file_of_a_flush_that_failed_for_another_family_is_told_of() {
     let replica = replica_elsewhere(&server, &primary);
     let mut shipment = Shipment::new();
     write(&primary, &[put("a", "f", "q", 1, "v"), put("a", "g", "q", 1, "v")]);
-    server.env.log.sync_once().expect("synced");
-    let path_contains = Some("/g/".into());
-    server.volume.inject(fs::mem::Fault { op: None, path_contains, nth: 1, kind: fs::FaultKind::Full, forever: true });
-    let failed = primary.flush(&FlushRequest { all: true, ..FlushRequest::default() });
-    server.volume.clear_faults();
-    assert!(failed.is_err(), "{failed:?}");
+    fail_to_flush(&server, &primary, "/g/");
     assert_eq!(primary.store_file_paths(b"f").map(|paths| paths.len()), Some(1));
     ship_all(&server, &mut shipment, &replica);
     assert_eq!(rows(&replica), rows(&primary));
