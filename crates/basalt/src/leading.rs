@@ -27,6 +27,8 @@ use zookeeper::Ensemble;
 
 /// How long open calls may take to end when the master stops.
 const DRAIN: Duration = Duration::from_secs(2);
+/// For what is under way to come to its end before another master leads.
+const HAND_OVER: Duration = Duration::from_secs(10);
 /// How long a stop waits for the ensemble.
 const STOP_GRACE: Duration = Duration::from_secs(10);
 /// How long the master of a cluster that goes down waits for its region servers.
@@ -236,6 +238,9 @@ impl Process {
             leader.servers_gone(SERVERS_GRACE).await;
         }
         if let Some(leader) = leader {
+            if !whole_cluster {
+                leader.master().hand_over(HAND_OVER).await;
+            }
             leader.master().stop();
         }
         self.server.shutdown(DRAIN).await;

@@ -11,6 +11,7 @@ mod dev;
 mod endpoints;
 mod file_tools;
 mod gateways;
+mod handed;
 mod hdfs;
 mod joined;
 mod load;

@@ -4,7 +4,7 @@ use crate::election::{ElectionError, become_active, wait_for_active};
 use crate::files::RegionFiles;
 use crate::group_script::GroupScript;
 use crate::lease::Lease;
-use crate::logs::{DeadLogs, Splitter, server_of_directory};
+use crate::logs::{DeadLogs, Splitter, fence_master_store, server_of_directory};
 use crate::orders::OrderIds;
 use crate::port::LeaderPort;
 use crate::racks::Racks;
@@ -231,6 +231,7 @@ impl Leader {
         tasks.push(watch_servers(&parts, roll.clone(), servers, first));
         wait_for_servers(&roll, &parts.config).await;
         let inherited = inherited(&parts, &volume, &roll).await?;
+        fence_master_store(&volume).await?;
         let splits_per_server = parts.config.get(&settings::MAX_SPLITTERS) as usize;
         let logs = DeadLogs::new(volume.clone(), roll.clone(), parts.name.clone(), splits_per_server);
         let (master, starting) = Master::prepare(MasterEnv {

@@ -10,6 +10,7 @@ use model::ServerName;
 use parking_lot::Mutex;
 use proto::pb;
 use region::RegionDirectories;
+use rootdir::paths::DEAD_MASTER_WALS;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -187,6 +188,54 @@ fn unsettled(volume: &dyn Volume, files: Vec<FilePath>) -> wal::Result<Vec<FileP
     Ok(open)
 }
 
+/// Takes the logs of `master:store` out of the reach of an HBase master that led before, and waits until they are whole: what it was busy with
+/// is in them. Follows: `MasterRegion#open`.
+///
+/// # Errors
+/// The volume's.
+pub(crate) async fn fence_master_store(volume: &Arc<dyn Volume>) -> wal::Result<()> {
+    let run = |files: Option<Vec<FilePath>>| {
+        let volume = volume.clone();
+        let work = move || match files {
+            None => rename_master_logs(&*volume),
+            Some(files) => unsettled(&*volume, files),
+        };
+        async { master::off_worker(work).await.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic())) }
+    };
+    let mut open = run(None).await?;
+    for pause in 0_u32.. {
+        open = run(Some(open)).await?;
+        let Some(first) = open.first() else { break };
+        if pause % TELL_EVERY == 0 {
+            tracing::info!(
+                "recovering the lease of {first}, where HBase's master has written down what it was busy with"
+            );
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    Ok(())
+}
+
+fn rename_master_logs(volume: &dyn Volume) -> wal::Result<Vec<FilePath>> {
+    let logs = rootdir::paths::master_wals_dir();
+    let mut files = Vec::new();
+    for entry in rootdir::list_if_exists(volume, &logs)?.into_iter().filter(|entry| entry.is_dir) {
+        let mut dir = logs.join(&entry.name);
+        if !entry.name.ends_with(DEAD_MASTER_WALS) {
+            let living = std::mem::replace(&mut dir, logs.join(format!("{}{DEAD_MASTER_WALS}", entry.name)));
+            match volume.rename_new(&living, &dir) {
+                Ok(()) => volume.sync_dir(&logs)?,
+                // It was renamed by an attempt before, whose answer was lost.
+                Err(error) if error.is_not_found() || error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let inside = rootdir::list_if_exists(volume, &dir)?.into_iter().filter(|entry| !entry.is_dir);
+        files.extend(inside.map(|entry| dir.join(&entry.name)));
+    }
+    Ok(files)
+}
+
 fn remove_directory(volume: &dyn Volume, name: &str) -> wal::Result<()> {
     let [_, dead] = directories(name);
     if rootdir::list_if_exists(volume, &dead)?.iter().all(|entry| entry.is_dir) {
@@ -240,6 +289,24 @@ mod tests {
         remove_directory(&volume, "h,1,5").expect("removed");
         assert!(!volume.exists(&dead).expect("looked"));
         assert_eq!(rename_directory(&volume, "h,1,5").expect("nothing"), []);
+    }
+
+    #[tokio::test]
+    async fn the_log_of_a_master_of_hbases_gets_a_name_that_it_does_not_know() {
+        let memory = Arc::new(MemVolume::new());
+        let volume: Arc<dyn Volume> = memory.clone();
+        fence_master_store(&volume).await.expect("nothing is there");
+        let logs = rootdir::paths::master_wals_dir();
+        for dir in ["m,1,1", "m,1,0-dead"] {
+            memory.create_dir_all(&logs.join(dir)).expect("made");
+            memory.put_file(&logs.join(dir).join("log"), b"bytes");
+        }
+        for _ in 0..2 {
+            fence_master_store(&volume).await.expect("fenced");
+            let names = rootdir::list_if_exists(&*volume, &logs).expect("listed");
+            let names: Vec<&str> = names.iter().map(|entry| entry.name.as_str()).collect();
+            assert_eq!(names, ["m,1,0-dead", "m,1,1-dead"]);
+        }
     }
 
     #[test]

@@ -33,6 +33,7 @@ pub mod consistency;
 mod error;
 mod files;
 mod groups;
+mod handover;
 pub mod hbck;
 pub mod healing;
 mod host;

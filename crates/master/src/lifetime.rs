@@ -11,7 +11,8 @@ pub(crate) struct Lifetime {
 }
 
 impl Lifetime {
-    fn stopped_error() -> MasterError {
+    /// What is said to who asks for something when the master stops.
+    pub fn stopped_error() -> MasterError {
         MasterError::new(ErrorKind::Stopped, "the master is stopping")
     }
 

@@ -110,6 +110,10 @@ pub struct Master {
     /// Whether the picture has what hbase:meta says.
     pub(crate) meta_loaded: crate::latch::Latch,
     pub(crate) cluster_id: String,
+    /// The largest id of a procedure that HBase's master has given; 0 when it gave none.
+    pub(crate) largest_id_of_hbase: u64,
+    /// Where `master:store` says that hbase:meta is.
+    pub(crate) stored_meta_location: tokio::sync::Mutex<Option<ServerName>>,
     pub(crate) server_name: ServerName,
     pub(crate) info_port: Option<u16>,
 }

@@ -1,5 +1,5 @@
 //! `MasterData/data/master/store`: what HBase's master keeps for itself, written so that HBase can take the directory
-//! over at any time. Basalt reads its switches alone (`master_state`).
+//! over at any time, and read ([`contents`]) after HBase's master has led.
 //!
 //! HBase's master takes two things from its store when it starts: where hbase:meta was open, and which servers were
 //! alive. It holds a crash procedure for each of them, and these open everything again. Without them it takes
@@ -9,11 +9,14 @@
 //! Always true:
 //!  1. Once [`write`] is through, the store says that hbase:meta is open on this life's server and names every server
 //!     on which hbase:meta shows a region. The location is there before anything older goes.
-//!  2. Procedures that HBase left do not stay: the tables have gone on without them. Their files go to the archive,
-//!     under the names that HBase's cleaners look for. Family `state` (HBase's switches) is that of `master_state`.
+//!  2. Procedures that HBase left do not stay: our master goes on with them (`procedure::of_hbase`). Their files go to the archive,
+//!     under the names that HBase's cleaners look for. Of them the largest id stays, so that HBase's master gives none twice: region
+//!     servers take a second order of one id for a repetition of the first. Family `state` (HBase's switches) is that of `master_state`.
 //!
 //! Follows: `MasterRegion`, `MasterRegionFactory`, `MasterRegionServerList`,
 //! `HMaster#tryMigrateMetaLocationsFromZooKeeper`.
+
+pub(crate) mod contents;
 
 use base::{SeqId, TimestampMs};
 use bytes::Bytes;
@@ -94,6 +97,15 @@ fn location(server: &ServerName, stamp: TimestampMs) -> CellBuffer {
     cells
 }
 
+fn file_name(stamp: TimestampMs, number: u32) -> String {
+    format!("{:016x}{number:016x}", stamp.0)
+}
+
+/// Whether a store file has a name of ours: HBase's are of 32 random digits.
+fn made_here(name: &str) -> bool {
+    name.len() == 32 && name.get(16..24) == Some("00000000")
+}
+
 /// A file of `cells` in the family's directory, durable when it returns; its name.
 pub(crate) fn add_file(
     volume: &dyn Volume,
@@ -106,10 +118,10 @@ pub(crate) fn add_file(
     volume.create_dir_all_durable(&dir)?;
     // HBase's names are of random digits; a clock that stands still must not make one twice.
     let mut number = 1;
-    let mut name = format!("{:016x}{number:016x}", stamp.0);
+    let mut name = file_name(stamp, number);
     while volume.exists(&dir.join(&name))? {
         number += 1;
-        name = format!("{:016x}{number:016x}", stamp.0);
+        name = file_name(stamp, number);
     }
     let temp_dir = region.join(paths::TEMP).join(family);
     volume.create_dir_all(&temp_dir)?;
@@ -152,10 +164,7 @@ pub(crate) fn archive_files(
 /// Moves the logs of HBase's master to the old logs: what they hold would be replayed over this store.
 fn archive_logs(volume: &dyn Volume, region: &FilePath) -> Result<(), StoreError> {
     let archive = rootdir::old_wals_dir();
-    let mut dirs = vec![region.join("recovered.wals")];
-    let logs = master_wals_dir();
-    dirs.extend(list_if_exists(volume, &logs)?.into_iter().filter(|e| e.is_dir).map(|e| logs.join(&e.name)));
-    for dir in dirs {
+    for dir in std::iter::once(region.join(contents::RECOVERED)).chain(contents::log_dirs(volume)?) {
         for entry in list_if_exists(volume, &dir)? {
             volume.create_dir_all_durable(&archive)?;
             volume.rename(&dir.join(&entry.name), &archive.join(format!("{}{LOG_SUFFIX}", entry.name)))?;
@@ -165,8 +174,8 @@ fn archive_logs(volume: &dyn Volume, region: &FilePath) -> Result<(), StoreError
     Ok(())
 }
 
-/// Writes the store of this life. `server` has hbase:meta; `others` are the servers on which it shows regions. May be
-/// repeated after a crash. Some small files, each synced.
+/// Writes the store of this life. `server` has hbase:meta; `others` are the servers on which it shows regions; no procedure that HBase's
+/// master began has an id beyond `largest_id`. May be repeated after a crash. Some small files, each synced.
 ///
 /// # Errors
 /// What the volume says; the directory can be served all the same, but HBase could not take it over.
@@ -174,6 +183,7 @@ pub fn write(
     volume: &dyn Volume,
     server: &ServerName,
     others: &BTreeSet<String>,
+    largest_id: Option<u64>,
     stamp: TimestampMs,
 ) -> Result<(), StoreError> {
     let table = table()?;
@@ -215,8 +225,14 @@ pub fn write(
     volume.create_dir_all(&master_wals_dir())?;
     archive_files(volume, &region, "info", Some(&info))?;
     archive_files(volume, &region, "rs", Some(&rs))?;
+    let ids = largest_id.map(|id| {
+        let mut ids = CellBuffer::new();
+        cell(&mut ids, &id.to_be_bytes(), b"proc", contents::QUALIFIER, stamp, b"");
+        add_file(volume, &dir, "proc", stamp, &ids)
+    });
+    let ids = ids.transpose()?;
     archive_logs(volume, &dir)?;
-    archive_files(volume, &region, "proc", None)
+    archive_files(volume, &region, "proc", ids.as_deref())
 }
 
 #[cfg(test)]
@@ -261,7 +277,7 @@ mod tests {
         let others = BTreeSet::from(["h,1,50".to_owned()]);
         // Twice in the same millisecond, as after a crash.
         for _ in 0..2 {
-            write(&volume, &first, &others, TimestampMs(7)).expect("written");
+            write(&volume, &first, &others, Some(0x2a), TimestampMs(7)).expect("written");
         }
         assert_eq!(content(&volume, "rs"), ["h,1,100 state=ONLINE", "h,1,50 state=ONLINE"]);
         let info = content(&volume, "info");
@@ -269,7 +285,11 @@ mod tests {
         for line in ["server=h:1", "sn=h,1,100", "state=OPEN"] {
             assert!(info.contains(&format!("hbase:meta,,1 {line}")), "{line} is not in {info:?}");
         }
-        assert_eq!(names(&volume, &format!("{REGION}/proc")), [""; 0]);
+        assert_eq!(
+            content(&volume, "proc"),
+            ["\\x00\\x00\\x00\\x00\\x00\\x00\\x00* d="],
+            "no procedure, and no id twice"
+        );
         assert_eq!(names(&volume, &format!("{REGION}/state")), ["dd"]);
         assert_eq!(names(&volume, "MasterData/WALs"), [""; 0]);
         assert_eq!(names(&volume, "oldWALs"), ["m%2C1%2C1.5$masterlocalwal$"]);
@@ -277,7 +297,8 @@ mod tests {
         assert_eq!(names(&volume, &format!("{archive}/proc")), ["aa$-masterlocalhfile-$"]);
         assert_eq!(names(&volume, "MasterData/data/master/store").len(), 3);
         // The next life takes the place of this one.
-        write(&volume, &ServerName::new("h", 1, 200), &BTreeSet::new(), TimestampMs(8)).expect("written");
+        write(&volume, &ServerName::new("h", 1, 200), &BTreeSet::new(), None, TimestampMs(8)).expect("written");
         assert_eq!(content(&volume, "rs"), ["h,1,200 state=ONLINE"]);
+        assert_eq!(names(&volume, &format!("{REGION}/proc")), [""; 0]);
     }
 }

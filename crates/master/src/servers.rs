@@ -8,6 +8,7 @@ use parking_lot::RwLock;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use tokio::sync::Notify;
 
 /// What remains to be done of a server that crashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +40,8 @@ pub(crate) struct Servers {
     /// Servers that get no regions.
     draining: RwLock<BTreeSet<ServerName>>,
     meta_location: RwLock<Option<ServerName>>,
+    /// The place of hbase:meta was set.
+    pub meta_moved: Notify,
     /// How often a server was chosen for a region.
     placements: AtomicU64,
     /// Whether one of another process was ever there.
@@ -55,6 +58,7 @@ impl Servers {
             dead: RwLock::default(),
             draining: RwLock::default(),
             meta_location: RwLock::new(None),
+            meta_moved: Notify::new(),
             placements: AtomicU64::new(0),
         }
     }
@@ -219,6 +223,7 @@ impl Servers {
     /// hbase:meta is there from now on.
     pub fn set_meta_location(&self, name: ServerName) {
         *self.meta_location.write() = Some(name);
+        self.meta_moved.notify_one();
     }
 
     /// Where hbase:meta is, once it was opened.

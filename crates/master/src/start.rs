@@ -18,12 +18,13 @@ use crate::lifetime::Lifetime;
 use crate::locality::Localities;
 use crate::locks::{LockSet, Locks};
 use crate::master::{Master, MasterEnv};
-use crate::master_store::{self, StoreError};
+use crate::master_store::{self, StoreError, contents};
 use crate::namespaces::Namespaces;
 use crate::peers::{Peer, Peers, PeersError};
 use crate::procedure::ddl;
 use crate::procedure::engine::Parts;
 use crate::procedure::engine::store::ProcedureStore;
+use crate::procedure::of_hbase;
 use crate::procedure::operations::Operations;
 use crate::procedure::{Caller, KINDS, ProcedureStoreError, Procedures, Record, Unfinished, table_locks};
 use crate::quotas::{self, Quotas};
@@ -33,7 +34,7 @@ use crate::slow_log;
 use crate::snapshot_sizes::LastSizes;
 use crate::switches::{Switches, SwitchesError};
 use crate::tables::Tables;
-use crate::{MasterError, Result, groups, meta, settings, takeover};
+use crate::{ErrorKind, MasterError, Result, groups, handover, meta, settings, takeover};
 use arc_swap::ArcSwap;
 use base::Tasks;
 use fs::Volume;
@@ -65,9 +66,14 @@ pub enum StartError {
     /// The volume.
     #[error(transparent)]
     Io(#[from] fs::Error),
+    /// The store of HBase's master, or ours.
+    #[error(
+        "MasterData/data/master/store cannot be read: {0}; move its directories `state` and `proc` away to start with all switches as in a new cluster, and without what HBase's master had begun"
+    )]
+    Contents(StoreError),
     /// The store that HBase's master would read.
     #[error("cannot write MasterData/data/master/store, without which HBase could not take this directory over: {0}")]
-    Store(#[from] StoreError),
+    Store(MasterError),
     /// hbase:meta or hbase:namespace could not be opened, read or written.
     #[error("cannot bring {what} up: {error}")]
     Catalog {
@@ -85,6 +91,7 @@ fn catalog_error(what: &'static str) -> impl Fn(MasterError) -> StartError {
 /// What is read before anything runs.
 struct OnDisk {
     store: ProcedureStore,
+    largest_id: u64,
     records: Vec<Record>,
     switches: Switches,
     peers: BTreeMap<String, Peer>,
@@ -92,15 +99,18 @@ struct OnDisk {
 }
 
 impl OnDisk {
-    fn read(volume: &Arc<dyn Volume>) -> std::result::Result<OnDisk, StartError> {
+    fn read(volume: &Arc<dyn Volume>, is_cluster: bool) -> std::result::Result<OnDisk, StartError> {
+        let contents = contents::read(&**volume).map_err(StartError::Contents)?;
         let (store, records) =
             ProcedureStore::open(Arc::clone(volume), |message| Record::from_message(message, KINDS))?;
-        let (switches, descriptors) = (Switches::load(&**volume)?, read_descriptors(&**volume)?);
+        let records = of_hbase::take_over(&**volume, &store, records, &contents, is_cluster)?;
+        let largest_id = contents.procedures.last_key_value().map_or(0, |(id, _)| *id);
+        let (switches, descriptors) = (Switches::load(&**volume, &contents)?, read_descriptors(&**volume)?);
         // One that is to be taken is begun anew.
         rootdir::snapshot::clear_working(&**volume, |_| false)?;
         rootdir::clear_temp(&**volume)?;
         let peers = Peers::load(&**volume)?;
-        Ok(OnDisk { store, records, switches, peers, descriptors })
+        Ok(OnDisk { store, largest_id, records, switches, peers, descriptors })
     }
 }
 
@@ -126,6 +136,7 @@ impl Starting {
         }
         if !master.in_maintenance_mode {
             chores::start(&master);
+            handover::start(&master);
         }
         Ok(())
     }
@@ -141,7 +152,8 @@ pub(crate) async fn start(env: MasterEnv) -> std::result::Result<Arc<Master>, St
 /// Reads what is on the volume, and puts the master together.
 pub(crate) async fn prepare(mut env: MasterEnv) -> std::result::Result<(Arc<Master>, Starting), StartError> {
     let volume = Arc::clone(&env.volume);
-    let joined = off_worker(move || OnDisk::read(&volume)).await;
+    let is_cluster = env.hosts.iter().all(|host| host.is_remote());
+    let joined = off_worker(move || OnDisk::read(&volume, is_cluster)).await;
     let on_disk = joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))?;
     let inherited = std::mem::take(&mut env.inherited);
     let (master, descriptors, unfinished) = assemble(env, on_disk, &inherited);
@@ -156,7 +168,7 @@ fn assemble(
     on_disk: OnDisk,
     inherited: &Inherited,
 ) -> (Arc<Master>, Vec<TableDescriptor>, Vec<Unfinished>) {
-    let OnDisk { store, records, switches, peers, descriptors } = on_disk;
+    let OnDisk { store, largest_id, records, switches, peers, descriptors } = on_disk;
     let files = Files::new(env.volume);
     let (lifetime, cluster) = (Arc::<Lifetime>::default(), Arc::new(RwLock::new(Cluster::default())));
     let servers = Arc::new(Servers::new(env.hosts));
@@ -196,6 +208,7 @@ fn assemble(
     let parts = Parts {
         tracer: Arc::clone(&tracer),
         store,
+        largest_id,
         files: files.clone(),
         lifetime: Arc::clone(&lifetime),
         clock: Arc::clone(&env.clock),
@@ -243,6 +256,8 @@ fn assemble(
         initialized: AtomicBool::new(false),
         in_maintenance_mode: env.config.get(&settings::MAINTENANCE_MODE),
         meta_loaded: Latch::default(),
+        largest_id_of_hbase: largest_id,
+        stored_meta_location: tokio::sync::Mutex::default(),
         cluster_id: env.cluster_id,
         server_name: env.server_name,
         info_port: env.info_port,
@@ -261,7 +276,8 @@ async fn bring_up(
 ) -> std::result::Result<(), StartError> {
     let loaded = takeover::load_meta(master, descriptors, &unfinished, &inherited).await;
     let servers = loaded.map_err(catalog_error("hbase:meta"))?;
-    write_store(master, servers).await?;
+    write_store(master, servers).await.map_err(StartError::Store)?;
+    *master.stored_meta_location.lock().await = master.servers.meta_location();
     if master.in_maintenance_mode {
         tracing::warn!(
             "hbase.master.maintenance_mode is on: hbase:meta is open for repairs, and no other region is opened. Take the setting away and \
@@ -306,11 +322,19 @@ async fn bring_up(
     Ok(())
 }
 
-async fn write_store(master: &Master, servers: BTreeSet<String>) -> std::result::Result<(), StartError> {
-    let host = master.servers.meta_host().map_err(MasterError::from).map_err(catalog_error("hbase:meta"))?;
-    let (server, now) = (host.server_name(), master.clock.now_ms());
-    let write = move |volume: &dyn Volume| Ok(master_store::write(volume, &server, &servers, now));
-    Ok(master.files.run(write).await.map_err(catalog_error("the master's store"))??)
+/// Writes `master:store` as it is to be read by a master of HBase's that comes after this one.
+///
+/// # Errors
+/// hbase:meta is nowhere, or the volume's.
+pub(crate) async fn write_store(master: &Master, servers: BTreeSet<String>) -> Result<()> {
+    let (server, now) = (master.servers.meta_host()?.server_name(), master.clock.now_ms());
+    let largest_id = Some(master.largest_id_of_hbase).filter(|id| *id > 0);
+    let write = move |volume: &dyn Volume| {
+        let written = master_store::write(volume, &server, &servers, largest_id, now);
+        let written = written.and_then(|()| Ok(of_hbase::forget(volume)?));
+        written.map_err(|error| MasterError::new(ErrorKind::Io, error))
+    };
+    master.files.run(write).await
 }
 
 /// The descriptor of hbase:meta.

@@ -8,6 +8,7 @@
 use crate::files::Files;
 use crate::master_state::{self, States};
 use crate::master_store::StoreError;
+use crate::master_store::contents::Contents;
 use crate::{ErrorKind, MasterError, Result};
 use base::TimestampMs;
 use fs::{FilePath, Volume};
@@ -113,9 +114,9 @@ impl Switches {
     ///
     /// # Errors
     /// A file that cannot be read or is something else.
-    pub(crate) fn load(volume: &dyn Volume) -> std::result::Result<Switches, SwitchesError> {
+    pub(crate) fn load(volume: &dyn Volume, contents: &Contents) -> std::result::Result<Switches, SwitchesError> {
         let (switches, path) = (Switches::default(), file());
-        let (stored, mut is_to_be_saved) = master_state::read(volume)?;
+        let (stored, mut is_to_be_saved) = (contents.states.clone(), contents.logs_have_states);
         for (_, row, switch) in switches.kept() {
             if let Some((_, value)) = stored.get(row.as_bytes()) {
                 match master_state::decode(value) {
@@ -212,18 +213,23 @@ impl Switches {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::master_store::contents;
     use fs::MemVolume;
+
+    fn load(volume: &dyn Volume) -> std::result::Result<Switches, SwitchesError> {
+        Switches::load(volume, &contents::read(volume)?)
+    }
 
     #[test]
     fn what_is_no_switch_is_named() {
         let volume = MemVolume::new();
-        assert!(Switches::load(&volume).expect("a new cluster").split());
+        assert!(load(&volume).expect("a new cluster").split());
         volume.put_file(&file(), b"split=false\nof_a_later_version=true\n");
-        let switches = Switches::load(&volume).expect("a file");
+        let switches = load(&volume).expect("a file");
         assert!(!switches.split() && switches.merge());
         for line in ["split", "split=maybe", "\u{0}"] {
             volume.put_file(&file(), line.as_bytes());
-            let error = Switches::load(&volume).expect_err("damaged").to_string();
+            let error = load(&volume).expect_err("damaged").to_string();
             assert!(error.contains(file().as_str()) && error.contains(&format!("{line:?}")), "{error}");
         }
     }
@@ -239,22 +245,22 @@ mod tests {
         master_state::write(&volume, &of_hbase).expect("written");
         volume.put_file(&file(), b"balancer=false\nrpc_throttle=false\n");
         for _ in 0..2 {
-            let switches = Switches::load(&volume).expect("read");
+            let switches = load(&volume).expect("read");
             assert!(!switches.balancer() && !switches.rpc_throttle() && switches.merge());
             assert_eq!(volume.read(&file()).expect("read"), b"rpc_throttle=false\n"[..]);
-            let (states, in_logs) = master_state::read(&volume).expect("read");
+            let Contents { states, logs_have_states, .. } = contents::read(&volume).expect("read");
             assert_eq!(
                 states[&row("load_balancer_on")],
                 (TimestampMs(81), b"PBUF\x08\x00".to_vec()),
                 "as HBase has it"
             );
             assert_eq!(states[&row("of_a_later_version")], of_hbase[&row("of_a_later_version")]);
-            assert_eq!((states.len(), in_logs), (2, false));
+            assert_eq!((states.len(), logs_have_states), (2, false));
         }
         // HBase's master has led since and switched it on.
         let newer = States::from([(row("load_balancer_on"), (TimestampMs(90), master_state::encode(true)))]);
         master_state::write(&volume, &newer).expect("written");
-        assert!(Switches::load(&volume).expect("read").balancer());
+        assert!(load(&volume).expect("read").balancer());
     }
 
     #[test]
@@ -277,8 +283,8 @@ mod tests {
         let key = wal::EntryKey::new(&region, "master:store", base::SeqId(3), TimestampMs(7), families);
         writer.append(&key, cells.bytes(), cells.len()).expect("written");
         writer.finish().expect("written");
-        assert!(!Switches::load(&volume).expect("read").split());
+        assert!(!load(&volume).expect("read").split());
         volume.remove_file(&log).expect("removed");
-        assert!(!Switches::load(&volume).expect("read").split(), "it is in a file by now");
+        assert!(!load(&volume).expect("read").split(), "it is in a file by now");
     }
 }

@@ -9,6 +9,7 @@ mod groups;
 mod hbck;
 mod healing;
 mod locality;
+mod of_hbase;
 mod peers;
 mod replicas;
 mod scale;

@@ -58,16 +58,46 @@ pub fn to_bytes(table: &TableDescriptor) -> Bytes {
     magic::encode(&to_proto::table(table))
 }
 
+/// The length that a file named `.tableinfo.NNNNNNNNNN.LEN` was to have.
+fn len_of(name: &str) -> Option<usize> {
+    name.strip_prefix(PREFIX)?.strip_prefix('.')?.split('.').nth(1)?.parse().ok()
+}
+
+/// What a file holds; `None` when it is half written: HBase's master, which writes it in its place, was killed meanwhile. Follows:
+/// `FSTableDescriptors#getTableDescriptorFromFs`.
+fn whole(volume: &dyn Volume, path: &FilePath) -> fs::Result<Option<Bytes>> {
+    match volume.read(path) {
+        Ok(bytes) if len_of(path.name()).is_some_and(|len| bytes.len() < len) => {}
+        Ok(bytes) => return Ok(Some(bytes.into())),
+        // Its writer's lease is not over yet.
+        Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+        Err(error) => return Err(error),
+    }
+    tracing::warn!(%path, "a descriptor is half written: the one before it counts, if there is one");
+    Ok(None)
+}
+
 /// A table's descriptor; `None` when it has none.
 ///
 /// # Errors
 /// A file that cannot be read, or holds something else.
 pub fn read(volume: &dyn Volume, table: &TableName) -> Result<Option<TableDescriptor>, DescriptorError> {
-    let Some((_, name)) = files(volume, table)?.into_iter().next() else { return Ok(None) };
-    let path = table_dir(table).join(DIR).join(name);
-    let bytes = Bytes::from(volume.read(&path)?);
+    let mut half = None;
+    for (_, name) in files(volume, table)? {
+        let path = table_dir(table).join(DIR).join(name);
+        if let Some(bytes) = whole(volume, &path)? {
+            return decode(table, &path, &bytes).map(Some);
+        }
+        half.get_or_insert(path);
+    }
+    let damaged =
+        |path| DescriptorError::Damaged { path, what: "it is half written, and there is none before it".into() };
+    half.map_or(Ok(None), |path| Err(damaged(path)))
+}
+
+fn decode(table: &TableName, path: &FilePath, bytes: &Bytes) -> Result<TableDescriptor, DescriptorError> {
     let damaged = |what: String| DescriptorError::Damaged { path: path.clone(), what };
-    let message = match magic::decode::<pb::TableSchema>(&bytes) {
+    let message = match magic::decode::<pb::TableSchema>(bytes) {
         None => return Err(damaged("it does not begin with PBUF".into())),
         Some(Err(error)) => return Err(damaged(error.to_string())),
         Some(Ok(message)) => message,
@@ -76,7 +106,7 @@ pub fn read(volume: &dyn Volume, table: &TableName) -> Result<Option<TableDescri
     if descriptor.name != *table {
         return Err(damaged(format!("it is of table {}", descriptor.name)));
     }
-    Ok(Some(descriptor))
+    Ok(descriptor)
 }
 
 /// Makes `table` the table's descriptor, durably; older ones go. No file is written when it is that already.
@@ -87,11 +117,11 @@ pub fn write(volume: &dyn Volume, table: &TableDescriptor) -> Result<(), Descrip
     let dir = table_dir(&table.name).join(DIR);
     volume.create_dir_all_durable(&dir)?;
     let mut old = files(volume, &table.name)?;
-    let is_there = match read(volume, &table.name) {
-        Ok(found) => found.as_ref() == Some(table),
-        // The table is known, and what it is comes now: the damage is repaired.
-        Err(DescriptorError::Damaged { .. }) => false,
-        Err(error) => return Err(error),
+    let is_there = match old.first().map(|(_, name)| dir.join(name)) {
+        // The table is known, and what it is comes now: damage is repaired.
+        Some(path) => whole(volume, &path)?
+            .is_some_and(|bytes| decode(&table.name, &path, &bytes).is_ok_and(|found| found == *table)),
+        None => false,
     };
     if is_there {
         // It may be that of an attempt that could not sync its name.
@@ -196,6 +226,25 @@ mod tests {
         write(&volume, &new).expect("written");
         assert_eq!(read(&volume, &new.name).expect("readable"), Some(new));
         assert!(!volume.exists(&path).expect("answered"));
+    }
+
+    /// As when HBase's master is killed in the middle of an alter, or of a create.
+    #[test]
+    fn a_half_written_descriptor_leaves_the_one_before_it() {
+        let volume = MemVolume::new();
+        let (old, new) = (table(&["f"]), table(&["f", "g"]));
+        let bytes = to_bytes(&new);
+        let half = |number| table_dir(&new.name).join(DIR).join(file_name(number, bytes.len()));
+        for number in [1, 2] {
+            volume.put_file(&half(number), &bytes[..bytes.len() - 1]);
+            match read(&volume, &new.name) {
+                Ok(found) => assert_eq!((number, found.as_ref()), (2, Some(&old))),
+                Err(error) => assert_eq!(number, 1, "{error}"),
+            }
+            write(&volume, &old).expect("written");
+            assert_eq!(read(&volume, &new.name).expect("read").as_ref(), Some(&old));
+            assert_eq!(files(&volume, &new.name).expect("listed").len(), 1, "what is half written goes");
+        }
     }
 
     #[test]

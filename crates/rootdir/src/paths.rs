@@ -139,6 +139,10 @@ pub fn master_wals_dir() -> FilePath {
     FilePath::new(MASTER_DATA).join(WALS)
 }
 
+/// Ends the name of a directory below [`master_wals_dir`] whose master leads no more: it can make no other log there. Follows:
+/// `MasterRegion.DEAD_WAL_DIR_SUFFIX`.
+pub const DEAD_MASTER_WALS: &str = "-dead";
+
 /// What Basalt's master keeps: procedures, switches. HBase passes it over.
 pub fn own_master_dir() -> FilePath {
     FilePath::new(MASTER_DATA).join("basalt")

@@ -14,6 +14,7 @@
 pub(crate) mod ddl;
 pub(crate) mod engine;
 pub(crate) mod namespace;
+pub(crate) mod of_hbase;
 pub(crate) mod operations;
 pub(crate) mod peer;
 pub(crate) mod region;

@@ -35,6 +35,8 @@ const ALL: &[Tests] = &[
     Tests { name: "join", binary: ("crates/basalt", "main"), filter: &["joined::"], kills: false },
     // two masters and two region servers of ours, and one of HBase's below them
     Tests { name: "own", binary: ("crates/basalt", "main"), filter: &["own::"], kills: false },
+    // masters of HBase's and of ours that lead one cluster in turn
+    Tests { name: "masters", binary: ("crates/basalt", "main"), filter: &["handed::"], kills: false },
     // read replicas between servers of either kind, below a master of either kind
     Tests { name: "replicas", binary: ("crates/basalt", "main"), filter: &["replicated::"], kills: false },
 ];

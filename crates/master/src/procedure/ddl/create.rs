@@ -113,10 +113,15 @@ pub(super) async fn fill_table(
     let name = &table.name;
     let stamp = master.catalog.stamp();
     let removed = old.iter().map(|info| meta::delete_region(info, stamp));
-    // A repetition must not take back the location of a region that is open already.
+    // A repetition must not take back the location of a region that is open already, or that a server may be opening.
     let open: BTreeSet<Arc<str>> = {
         let cluster = master.cluster.read();
-        let nodes = cluster.regions_of(name).filter(|node| node.state == RegionState::Open);
+        let is_somewhere = |node: &&RegionNode| match node.state {
+            RegionState::Open => true,
+            RegionState::Opening => node.location.is_some(),
+            _ => false,
+        };
+        let nodes = cluster.regions_of(name).filter(is_somewhere);
         nodes.map(|node| Arc::clone(node.info.encoded_name())).collect()
     };
     let added = regions

@@ -19,7 +19,11 @@ const MAX_REGIONS_PER_CREATE: usize = 1_000_000;
 
 /// The regions that these split keys make. Follows: `ModifyRegionUtils#createRegionInfos`, and the checks that
 /// `HBaseAdmin` makes before it sends them.
-fn regions_by_split_keys(table: &TableName, split_keys: &[Bytes], region_id: u64) -> Result<Vec<RegionInfo>> {
+pub(super) fn regions_by_split_keys(
+    table: &TableName,
+    split_keys: &[Bytes],
+    region_id: u64,
+) -> Result<Vec<RegionInfo>> {
     let illegal = |message: String| MasterError::new(ErrorKind::IllegalArgument, message);
     if split_keys.len() >= MAX_REGIONS_PER_CREATE {
         return Err(illegal(format!("{} split keys are too many", split_keys.len())));

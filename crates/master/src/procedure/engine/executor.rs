@@ -78,6 +78,8 @@ pub(crate) struct Procedures<E> {
     pub dispatcher: Dispatcher,
     /// Who works on what.
     pub locks: Arc<Locks>,
+    /// Nothing new is taken up.
+    closed: AtomicBool,
     env: std::marker::PhantomData<fn() -> E>,
 }
 
@@ -90,6 +92,8 @@ impl<E> std::fmt::Debug for Procedures<E> {
 /// What the engine stands on.
 pub(crate) struct Parts {
     pub store: ProcedureStore,
+    /// The largest id that a master before has given.
+    pub largest_id: u64,
     pub files: Files,
     pub lifetime: Arc<Lifetime>,
     pub clock: Arc<dyn Clock>,
@@ -109,7 +113,7 @@ pub(crate) struct Unfinished<E> {
 impl<E: Send + Sync + 'static> Procedures<E> {
     /// The engine, and what an earlier run left unfinished in the order in which it was begun.
     pub fn new(parts: Parts, records: Vec<Record<E>>) -> (Arc<Self>, Vec<Unfinished<E>>) {
-        let Parts { store, files, lifetime, clock, servers, locks, operations, tracer } = parts;
+        let Parts { store, largest_id, files, lifetime, clock, servers, locks, operations, tracer } = parts;
         let procedures = Procedures {
             statuses: StatusTable::default(),
             store: Arc::new(store),
@@ -122,8 +126,10 @@ impl<E: Send + Sync + 'static> Procedures<E> {
             tracer,
             dispatcher: Dispatcher::default(),
             locks,
+            closed: AtomicBool::new(false),
             env: std::marker::PhantomData,
         };
+        procedures.statuses.ids_follow(largest_id);
         for record in &records {
             procedures.statuses.restore(record);
         }
@@ -155,6 +161,9 @@ impl<E: Send + Sync + 'static> Procedures<E> {
         prepare: impl Future<Output = Result<BoxedProcedure<E>>>,
     ) -> Result<u64> {
         self.lifetime.check_running()?;
+        if self.closed.load(Ordering::SeqCst) {
+            return Err(Lifetime::stopped_error());
+        }
         let now = self.clock.now_ms();
         let id = match self.statuses.reserve(submission.nonce, now) {
             Ok(id) => id,
@@ -304,6 +313,16 @@ impl<E: Send + Sync + 'static> Procedures<E> {
     /// Every record, oldest first.
     pub fn records(&self) -> Vec<Arc<pb::Procedure>> {
         self.statuses.records()
+    }
+
+    /// Nothing new is taken up from now on: who asks hears that the master stops.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::SeqCst);
+    }
+
+    /// Ends when a procedure has ended since it was asked for.
+    pub fn changed(&self) -> tokio::sync::futures::Notified<'_> {
+        self.statuses.changed.notified()
     }
 
     /// Procedures that have not ended.

@@ -24,7 +24,7 @@ pub(crate) mod store;
 mod tests;
 
 pub(crate) use executor::{Parts, Procedures, Submission, Unfinished};
-pub(crate) use record::Record;
+pub(crate) use record::{Phase, Record};
 pub(crate) use remote::{RemoteCall, RemoteFailure, Sent};
 pub(crate) use status::ProcedureStatus;
 

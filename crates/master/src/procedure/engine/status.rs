@@ -73,6 +73,12 @@ impl StatusTable {
         Ok(id)
     }
 
+    /// No id up to this one is given any more.
+    pub fn ids_follow(&self, id: u64) {
+        let mut table = self.table.lock();
+        table.last_id = table.last_id.max(id);
+    }
+
     /// Whether a procedure has the nonce.
     pub fn knows(&self, nonce: Nonce) -> bool {
         self.table.lock().by_nonce.contains_key(&(nonce.group, nonce.number))

@@ -24,6 +24,16 @@ pub enum ProcedureStoreError {
         /// What is wrong.
         what: String,
     },
+    /// A procedure that HBase's master left.
+    #[error(
+        "procedure {id} of HBase's master, in family `proc` of MasterData/data/master/store, cannot be read ({what}); start HBase's master once more to let it finish its work, or move MasterData/data/master/store and MasterData/WALs away to start without finishing it"
+    )]
+    OfHBase {
+        /// Its id.
+        id: u64,
+        /// What is wrong.
+        what: String,
+    },
 }
 
 /// The directory of records. The order of saves is the caller's; a save is durable when it returns.

@@ -211,6 +211,7 @@ fn start(volume: &MemVolume) -> Run {
     let lifetime = Arc::<Lifetime>::default();
     let parts = Parts {
         store,
+        largest_id: 0,
         files: Files::new(volume),
         lifetime: Arc::clone(&lifetime),
         clock: Arc::new(ManualClock::new(1000)),

@@ -138,6 +138,13 @@ impl Procedure<Master> for CloneSnapshot {
             let what = || format!("Cloning  snapshot '{}' to table {}", self.snapshot.name, self.table.name);
             self.task.get_or_insert_with(|| master.tasks_now.begin(what(), "begun"));
             if step == State::CloneSnapshotWriteFsLayout as Step {
+                if self.regions.is_empty() {
+                    // HBase's master names them in this step, and ended before it had recorded them.
+                    let (_, manifest) = read_whole(master, &self.snapshot.name).await?;
+                    let placed = place(master, &manifest, &self.table.name).await?;
+                    self.regions = placed.into_iter().map(|placed| placed.info).collect();
+                    return Ok(Next::Step(step));
+                }
                 fill(master, filling(master, &self.snapshot, &self.table, &[], &self.regions).await?).await?;
                 return Ok(Next::Unsaved(State::CloneSnapshotAddToMeta as Step));
             }

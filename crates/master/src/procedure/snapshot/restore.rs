@@ -15,6 +15,7 @@ use convert::{from_proto, to_proto};
 use model::{RegionInfo, TableDescriptor, TableName};
 use proto::pb::RestoreSnapshotState as State;
 use proto::{Any, pb};
+use rootdir::snapshot::Manifest;
 use std::sync::Arc;
 
 const CLASS: &str = "org.apache.hadoop.hbase.master.procedure.RestoreSnapshotProcedure";
@@ -79,19 +80,26 @@ async fn submit(master: &Arc<Master>, snapshot: String, table: &TableName, calle
             return Err(MasterError::new(ErrorKind::TableNotDisabled, message));
         }
         check_alive(&description, master.clock.now_ms().0)?;
-        let placed = place(master, &manifest, table).await?;
-        let infos = |there: bool| placed.iter().filter(move |p| p.is_there == there).map(|p| p.info.clone()).collect();
-        let (restored, added): (Vec<RegionInfo>, Vec<RegionInfo>) = (infos(true), infos(false));
-        let mut removed = master.tables.all_regions(table);
-        removed.retain(|info| !restored.iter().any(|kept| kept.encoded_name() == info.encoded_name()));
-        let new = Arc::new(manifest.table);
-        let procedure = RestoreSnapshot { snapshot: description, old, new, restored, added, removed, task: None };
+        let new = Arc::new(manifest.table.clone());
+        let (restored, added, removed) = (Vec::new(), Vec::new(), Vec::new());
+        let mut procedure = RestoreSnapshot { snapshot: description, old, new, restored, added, removed, task: None };
+        procedure.plan(master, &manifest).await?;
         Ok(Box::new(procedure) as BoxedProcedure)
     };
     master.procedures.submit(master, submission, prepare).await
 }
 
 impl RestoreSnapshot {
+    /// Says which regions stay, come and go.
+    async fn plan(&mut self, master: &Arc<Master>, manifest: &Manifest) -> Result<()> {
+        let placed = place(master, manifest, &self.new.name).await?;
+        let infos = |there: bool| placed.iter().filter(move |p| p.is_there == there).map(|p| p.info.clone()).collect();
+        (self.restored, self.added) = (infos(true), infos(false));
+        self.removed = master.tables.all_regions(&self.new.name);
+        self.removed.retain(|info| !self.restored.iter().any(|kept| kept.encoded_name() == info.encoded_name()));
+        Ok(())
+    }
+
     fn read(data: &[Any]) -> Result<RestoreSnapshot> {
         let state: pb::RestoreSnapshotStateData = unpack(data)?;
         Ok(RestoreSnapshot {
@@ -139,6 +147,13 @@ impl Procedure<Master> for RestoreSnapshot {
             let master = &context.env;
             let what = || format!("Restoring  snapshot '{}' to table {}", self.snapshot.name, self.new.name);
             self.task.get_or_insert_with(|| master.tasks_now.begin(what(), "begun"));
+            if step == State::RestoreSnapshotWriteFsLayout as Step && self.restored.is_empty() && self.added.is_empty()
+            {
+                // HBase's master does this in this step, and ended before it had recorded it.
+                let (_, manifest) = read_whole(master, &self.snapshot.name).await?;
+                self.plan(master, &manifest).await?;
+                return Ok(Next::Step(step));
+            }
             let filling = filling(master, &self.snapshot, &self.new, &self.restored, &self.added).await?;
             if step == State::RestoreSnapshotWriteFsLayout as Step {
                 fill(master, filling).await?;

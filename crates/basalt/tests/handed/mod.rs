@@ -1,0 +1,217 @@
+//! One cluster that masters of HBase's and of ours lead in turn: killed in the middle of changes of tables, and stopped in order. Needs HDFS,
+//! ZooKeeper and HBase's jars: `cargo xtask cluster masters`; with `BASALT_HANDED_ROUNDS` more than two rounds.
+#![cfg(all(feature = "hdfs", feature = "zookeeper"))]
+#![allow(clippy::disallowed_methods, reason = "tests of a process work on real processes")]
+
+use crate::joined::cluster::Cluster;
+use crate::joined::lab::{Lab, Piece, regions, servers, until};
+use bytes::Bytes;
+use client::Connection;
+use model::{FamilyDescriptor, TableDescriptor, TableName};
+use proto::pb::ProcedureState;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::task::JoinHandle;
+
+/// How long after the first procedure was seen the master of each round is killed, in milliseconds.
+const DELAYS_MS: [u64; 10] = [0, 400, 100, 900, 200, 1500, 50, 600, 300, 1200];
+
+fn rounds() -> usize {
+    std::env::var("BASALT_HANDED_ROUNDS").map_or(2, |text| text.parse().expect("a number of rounds"))
+}
+
+fn name(table: &str) -> TableName {
+    TableName::parse(table).expect("a name")
+}
+
+/// A change of a table that a client waits for, with what it is.
+type Change = (&'static str, JoinHandle<client::Result<()>>);
+
+/// Splits that make so many regions.
+fn splits(regions: u8) -> Vec<Bytes> {
+    (1..regions).map(|n| Bytes::from(vec![n])).collect()
+}
+
+async fn make(connection: &Connection, table: &str, regions: u8) {
+    let descriptor = TableDescriptor::new(name(table), [FamilyDescriptor::new("f")]);
+    connection
+        .admin()
+        .create_table(&descriptor, &splits(regions))
+        .await
+        .unwrap_or_else(|error| panic!("{table}: {error}"));
+}
+
+/// What clients ask for at once in this round.
+async fn ask(cluster: &Cluster, connection: &Arc<Connection>, round: usize) -> Vec<Change> {
+    let begin = |what: &'static str, change: std::pin::Pin<Box<dyn Future<Output = client::Result<()>> + Send>>| {
+        (what, tokio::spawn(change))
+    };
+    let with = || connection.clone();
+    let (creating, c) = (format!("made-{round}"), with());
+    let create = begin(
+        "create",
+        Box::pin(async move {
+            let descriptor = TableDescriptor::new(name(&creating), [FamilyDescriptor::new("f")]);
+            c.admin().create_table(&descriptor, &splits(12)).await
+        }),
+    );
+    let (dropped, c) = (name(&format!("dropped-{round}")), with());
+    let delete = begin(
+        "disable and delete",
+        Box::pin(async move {
+            c.admin().disable_table(&dropped).await?;
+            c.admin().delete_table(&dropped).await
+        }),
+    );
+    let (emptied, c) = (name(&format!("emptied-{round}")), with());
+    let truncate = begin(
+        "truncate",
+        Box::pin(async move {
+            c.admin().disable_table(&emptied).await?;
+            c.admin().truncate_table(&emptied, round.is_multiple_of(2)).await
+        }),
+    );
+    let (altered, c) = (name(&format!("altered-{round}")), with());
+    let alter =
+        begin("alter", Box::pin(async move { c.admin().add_family(&altered, &FamilyDescriptor::new("g")).await }));
+    let places = regions(connection, &cluster.table).await;
+    let region = places[round % places.len()].region.clone();
+    let (c, row) = (with(), Bytes::from([&region.start_key[..], b"00100"].concat()));
+    let split = begin("split", Box::pin(async move { c.admin().split_region(region.name(), Some(&row)).await }));
+    vec![create, delete, truncate, alter, split]
+}
+
+/// Waits until one of the master's procedures has not ended: it is in the middle of them.
+async fn is_busy(connection: &Connection) -> bool {
+    let is_over = |state| matches!(state, ProcedureState::Success | ProcedureState::Rolledback);
+    connection.admin().procedures().await.is_ok_and(|all| all.iter().any(|procedure| !is_over(procedure.state())))
+}
+
+/// Each is answered, and is done wholly or not at all; answers what was not done.
+async fn expect_answers(cluster: &Cluster, changes: Vec<Change>, round: usize) -> Vec<&'static str> {
+    let mut refused = Vec::new();
+    for (what, change) in changes {
+        match change.await.expect("no panic") {
+            Ok(()) => {}
+            Err(error) => {
+                cluster.lab.note(&format!("{what}: {error}"));
+                refused.push(what);
+            }
+        }
+    }
+    let admin = cluster.connection.admin();
+    let count = async |table: &str| regions(&cluster.connection, &name(table)).await.len();
+    if !refused.contains(&"create") {
+        until("the new table has its regions", async || count(&format!("made-{round}")).await == 12).await;
+    }
+    if !refused.contains(&"disable and delete") {
+        let dropped = name(&format!("dropped-{round}"));
+        assert!(!admin.table_exists(&dropped).await.expect("an answer"), "{dropped} is gone");
+    }
+    if !refused.contains(&"alter") {
+        let altered =
+            admin.describe(&name(&format!("altered-{round}"))).await.expect("an answer").expect("it is there");
+        assert!(altered.families.contains_key(&b"g"[..]), "{altered:?}");
+    }
+    refused
+}
+
+impl Cluster {
+    /// Every region is served, every row there, and hbck finds nothing.
+    async fn expect_whole(&self) {
+        until("no procedure is left", async || {
+            self.connection.admin().procedures().await.is_ok() && !is_busy(&self.connection).await
+        })
+        .await;
+        self.expect_rows().await;
+        let mut said = String::new();
+        until("hbck finds nothing", async || {
+            let checked = self.lab.command("hbck").args(["hbck", "--json"]).output().expect("ran");
+            said = String::from_utf8_lossy(&checked.stdout).into_owned();
+            checked.status.success()
+        })
+        .await;
+    }
+}
+
+async fn waits_as_backup(connection: &Connection) {
+    until("a backup waits", async || connection.admin().backup_masters().await.is_ok_and(|backups| backups.len() == 1))
+        .await;
+}
+
+async fn leads(connection: &Connection, master: &Piece) {
+    until("the backup leads", async || {
+        let name = connection.admin().active_master().await;
+        name.is_ok_and(|name| master.is(&name)) && connection.admin().is_master_running().await.unwrap_or(false)
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn masters_of_either_kind_follow_one_another() {
+    let Some(lab) = Lab::open("masters") else { return };
+    let mut java = lab.java_master("master-java-0");
+    let pieces = [lab.basalt("server-1", "regionserver"), lab.basalt("server-2", "regionserver"), lab.java_server()];
+    let connection = lab.connect();
+    until("three servers are in the cluster", async || servers(&connection).await.len() == 3).await;
+    lab.note("HBase's master leads two of our servers and one of HBase's");
+    let asking = Arc::new(lab.connect());
+    let mut cluster = Cluster { lab, connection, table: name("t"), rows: 0 };
+    let descriptor = TableDescriptor::new(cluster.table.clone(), [FamilyDescriptor::new("f")]);
+    let keys: Vec<Bytes> = (1..8).map(|n| Bytes::from(vec![b'a' + n])).collect();
+    cluster.connection.admin().create_table(&descriptor, &keys).await.expect("made");
+    cluster.put(200).await;
+    for round in 0..rounds() {
+        let ours = cluster.lab.basalt(&format!("master-ours-{round}"), "master");
+        waits_as_backup(&cluster.connection).await;
+        for table in ["dropped", "emptied", "altered"] {
+            make(&cluster.connection, &format!("{table}-{round}"), 6).await;
+        }
+        let changes = ask(&cluster, &asking, round).await;
+        until("HBase's master is busy", async || is_busy(&cluster.connection).await).await;
+        let delay_ms = DELAYS_MS[round % DELAYS_MS.len()];
+        tokio::time::sleep(Duration::from_millis(delay_ms)).await;
+        java.kill();
+        let killed = Instant::now();
+        leads(&cluster.connection, &ours).await;
+        let took = killed.elapsed();
+        let refused = expect_answers(&cluster, changes, round).await;
+        cluster.lab.note(&format!(
+            "round {round}: HBase's master was killed {delay_ms} ms after it was busy; ours leads after {took:.1?}, all answered after {:.1?}, not done: {refused:?}",
+            killed.elapsed()
+        ));
+        cluster.put(40).await;
+        cluster.expect_whole().await;
+        // hbase:meta is elsewhere than where this master found it.
+        let meta = regions(&cluster.connection, &TableName::meta()).await.remove(0).server;
+        let other = servers(&cluster.connection).await.into_iter().find(|server| *server != meta).expect("three");
+        cluster.move_meta_to(&other).await;
+
+        java = cluster.lab.java_master(&format!("master-java-{}", round + 1));
+        waits_as_backup(&cluster.connection).await;
+        let (c, late) = (asking.clone(), format!("late-{round}"));
+        let making = tokio::spawn(async move { make(&c, &late, 12).await });
+        until("ours is busy", async || is_busy(&cluster.connection).await || making.is_finished()).await;
+        let asked = Instant::now();
+        assert!(ours.terminate(), "our master ends in order");
+        let ended = asked.elapsed();
+        leads(&cluster.connection, &java).await;
+        making.await.expect("made");
+        cluster.lab.note(&format!(
+            "round {round}: our master was stopped while it made a table, and ended after {ended:.1?}; HBase's leads after {:.1?}",
+            asked.elapsed()
+        ));
+        cluster.put(40).await;
+        cluster.expect_whole().await;
+        assert_eq!(regions(&cluster.connection, &name(&format!("late-{round}"))).await.len(), 12);
+        let admin = cluster.connection.admin();
+        make(&cluster.connection, &format!("last-{round}"), 3).await;
+        for table in ["made", "emptied", "altered", "late", "last"].map(|table| name(&format!("{table}-{round}"))) {
+            // What was not done is not there.
+            if admin.disable_table(&table).await.is_ok() {
+                admin.delete_table(&table).await.unwrap_or_else(|error| panic!("{table}: {error}"));
+            }
+        }
+    }
+    drop((pieces, java));
+}
