@@ -137,6 +137,7 @@ fn fill(status: &mut Status, Ready { master, data_directory, since_ms, .. }: &Re
     let running = views.procedures();
     let running = running.iter().filter(|record| !has_ended(record));
     status.cluster = Some(Cluster {
+        backup_masters: views.backup_masters(),
         servers: loads
             .iter()
             .map(|(name, regions, memory)| Server {

@@ -25,6 +25,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
+/// Who waits for the ensemble says so as often.
+const TELL_AFTER: Duration = Duration::from_secs(10);
+
 /// What a leader is made of.
 pub struct LeaderParts {
     /// The root directory of the cluster.
@@ -125,11 +128,23 @@ impl Observer for Nodes {
     fn meta_location_is_kept<'a>(&'a self, server: &'a ServerName) -> BoxFuture<'a, Result<(), String>> {
         Box::pin(async move {
             let over = |over: SessionOver| over.to_string();
-            let mut seen = self.coordinator.value(&self.meta_path).await.map_err(over)?;
-            while seen.as_ref().and_then(read_meta_server).as_ref() != Some(server) {
-                seen = self.coordinator.value_other_than(&self.meta_path, seen).await.map_err(over)?;
+            let kept = async {
+                let mut seen = self.coordinator.value(&self.meta_path).await.map_err(over)?;
+                while seen.as_ref().and_then(read_meta_server).as_ref() != Some(server) {
+                    seen = self.coordinator.value_other_than(&self.meta_path, seen).await.map_err(over)?;
+                }
+                Ok(())
+            };
+            tokio::pin!(kept);
+            loop {
+                match tokio::time::timeout(TELL_AFTER, &mut kept).await {
+                    Ok(kept) => return kept,
+                    Err(_) => tracing::warn!(
+                        "hbase:meta is not opened on {server} before ZooKeeper has taken the znode {}; is a quorum of the ensemble up?",
+                        self.meta_path
+                    ),
+                }
             }
-            Ok(())
         })
     }
 
@@ -257,6 +272,7 @@ impl Leader {
         roll.are_dead(&master.views().servers().1);
         roll.set_master(&master);
         tasks.push(watch_draining(&parts, &master).await?);
+        tasks.push(watch_backups(&parts, &master));
         let leader = Leader { master, roll, tasks };
         // Clients are told to come back until it is ready.
         parts.port.set_master(leader.master.handler());
@@ -367,6 +383,22 @@ async fn watch_draining(parts: &LeaderParts, master: &Arc<Master>) -> Result<Joi
             seen = names;
         }
     }))
+}
+
+/// Masters that wait to lead, of either kind. Follows: `ActiveMasterManager#getBackupMasters`.
+fn watch_backups(parts: &LeaderParts, master: &Arc<Master>) -> JoinHandle<()> {
+    let (coordinator, path) = (parts.coordinator.clone(), format!("{}/backup-masters", parts.parent));
+    let master = Arc::downgrade(master);
+    tokio::spawn(async move {
+        let mut seen = Vec::new();
+        while let Ok(names) = coordinator.children_other_than(&path, seen).await {
+            let Some(master) = master.upgrade() else { return };
+            let mut backups: Vec<ServerName> = names.iter().filter_map(|name| name.parse().ok()).collect();
+            backups.sort();
+            master.set_backup_masters(backups);
+            seen = names;
+        }
+    })
 }
 
 /// Follows: `ServerManager#waitForRegionServers`.

@@ -117,6 +117,7 @@ async fn a_backup_takes_over_and_regions_stay_where_they_are() {
     let mut rows = Rows::create(&place).await;
     rows.put(100).await;
     let mut backup = place.backup_master().await;
+    until("the active master knows who waits", async || leader.master().views().backup_masters().len() == 1).await;
     let before = rows.regions().await;
     master.kill(Some(leader)).await;
     // Nobody leads, and the data is served.

@@ -110,6 +110,8 @@ pub struct Master {
     /// Whether the picture has what hbase:meta says.
     pub(crate) meta_loaded: crate::latch::Latch,
     pub(crate) cluster_id: String,
+    /// Masters that wait to lead, by name.
+    pub(crate) backup_masters: parking_lot::RwLock<Vec<ServerName>>,
     /// The largest id of a procedure that HBase's master has given; 0 when it gave none.
     pub(crate) largest_id_of_hbase: u64,
     /// Where `master:store` says that hbase:meta is.

@@ -25,6 +25,11 @@ impl Master {
         is_new
     }
 
+    /// These masters wait to lead, by name.
+    pub fn set_backup_masters(&self, names: Vec<ServerName>) {
+        *self.backup_masters.write() = names;
+    }
+
     /// Somebody else has said that a server gets no regions from now on, or gets some again: an earlier master, or who wrote the node.
     pub fn set_draining(&self, server: &ServerName, draining: bool) {
         if self.servers.set_draining(server, draining) {

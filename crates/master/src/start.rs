@@ -256,6 +256,7 @@ fn assemble(
         initialized: AtomicBool::new(false),
         in_maintenance_mode: env.config.get(&settings::MAINTENANCE_MODE),
         meta_loaded: Latch::default(),
+        backup_masters: RwLock::default(),
         largest_id_of_hbase: largest_id,
         stored_meta_location: tokio::sync::Mutex::default(),
         cluster_id: env.cluster_id,

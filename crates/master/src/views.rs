@@ -51,6 +51,11 @@ impl Views<'_> {
         (self.0.servers.names(), self.0.servers.dead())
     }
 
+    /// Masters that wait to lead.
+    pub fn backup_masters(&self) -> Vec<ServerName> {
+        self.0.backup_masters.read().clone()
+    }
+
     /// Region servers that are online, with what they reported last of their regions and their memory.
     pub fn loads(&self) -> Vec<(ServerName, Vec<RegionLoad>, Memory)> {
         let hosts = self.0.servers.all();

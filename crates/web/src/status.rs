@@ -159,6 +159,8 @@ pub struct Status {
 pub struct Cluster {
     /// The live region servers, in the order in which they are shown.
     pub servers: Vec<Server>,
+    /// Masters that wait to lead, by name.
+    pub backup_masters: Vec<ServerName>,
     /// Whether the balancer is switched on.
     pub balancer_on: bool,
     /// What the balancer did last.

@@ -104,6 +104,9 @@ impl MasterHandler {
         if wants(Wanted::Master) {
             status.master = Some(to_proto::server_name(master.server_name()));
         }
+        if wants(Wanted::BackupMasters) {
+            status.backup_masters = master.backup_masters.read().iter().map(to_proto::server_name).collect();
+        }
         if wants(Wanted::LiveServers) || wants(Wanted::Tasks) {
             let live = master.servers.all().into_iter().map(|host| pb::LiveServerInfo {
                 server: to_proto::server_name(&host.server_name()),

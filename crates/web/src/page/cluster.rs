@@ -19,7 +19,7 @@ pub fn draw(status: &Status, cluster: &Cluster, rates: &RequestRates, request: &
         groups::list(page, cluster);
         balancer(page, cluster, request.now_ms);
         lists::tables(page, status);
-        facts(page, status);
+        facts(page, status, cluster);
     })
 }
 
@@ -113,10 +113,17 @@ fn balancer(page: &mut Markup, cluster: &Cluster, now_ms: i64) {
     page.raw("</dd></dl></div>");
 }
 
-fn facts(page: &mut Markup, status: &Status) {
+fn facts(page: &mut Markup, status: &Status, cluster: &Cluster) {
     page.raw("<h2>Master</h2><div class=panel><dl><dt>Version</dt><dd>").text(&status.version);
     page.raw("</dd><dt>Name</dt><dd><code>").text(&status.master).raw("</code></dd><dt>Started</dt><dd>");
-    page.text(Moment(status.started_ms)).raw("</dd><dt>Cluster</dt><dd><code>").text(&status.cluster_id);
+    page.text(Moment(status.started_ms)).raw("</dd><dt>Backups</dt><dd>");
+    if cluster.backup_masters.is_empty() {
+        page.raw("none waits");
+    }
+    for (n, name) in cluster.backup_masters.iter().take(lists::FEW).enumerate() {
+        page.raw(if n == 0 { "<code>" } else { ", <code>" }).text(name).raw("</code>");
+    }
+    page.raw("</dd><dt>Cluster</dt><dd><code>").text(&status.cluster_id);
     page.raw("</code></dd><dt>Data</dt><dd><code>").text(&status.data_directory);
     page.raw("</code></dd><dt>ZooKeeper</dt><dd><code>").text(&status.zookeeper_quorum).raw("</code></dd></dl></div>");
 }
@@ -144,6 +151,7 @@ mod tests {
         };
         let cluster = Cluster {
             servers: vec![server("one", false), server("two<b>", true)],
+            backup_masters: vec![name("four")],
             balancer_on: true,
             last_balance: Some(Balance { at_ms: 1000, calculated: 5, executed: 3 }),
             procedures: vec![(17, "TransitRegionStateProcedure".to_owned())],
@@ -167,6 +175,7 @@ mod tests {
             "two&lt;b&gt;",
             "draining",
             "three,16020,1",
+            "four,16020,1",
             "OPENING",
             "3 of 5 moves",
             "1 min 0 s ago",
