@@ -307,6 +307,13 @@ fn groups_of_region_servers_are_shown_and_changed_as_by_hbases_shell() {
     for number in [0, 2, 9, 19, 24, 28, 31, 32] {
         assert_eq!(answers[number], (commands[number], String::new()), "\n{said}");
     }
+    let compacted = Command::new(env!("CARGO_BIN_EXE_basalt"))
+        .env_remove("HBASE_CONF_DIR")
+        .args(["-D", &format!("hbase.zookeeper.property.clientPort={}", server.zk_port)])
+        .args(["majorcompactor", "--ttl", "--rs_group", "default", "--dryRun"])
+        .output()
+        .expect("the binary runs");
+    assert!(text(&compacted).contains("No family of ns:t has a TTL: it is passed over"), "{}", text(&compacted));
     expect(33, "NAME  SERVER / TABLE\n0 row(s)\n");
 
     let off = Server::start(&scratch.0.join("off"), &[]);

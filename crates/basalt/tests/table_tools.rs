@@ -144,6 +144,25 @@ fn checks_find_what_is_wrong_and_repairs_are_asked_of_the_master() {
         assert!(shell(&server, &["get_splits 's'"]).contains("25000000"));
         let compacted = basalt(&server, &["majorcompactor", "--table", "t", "--sleep", "50"]);
         assert!(text(&compacted).contains("Compacted 3 regions of t"), "{}", text(&compacted));
+        let compactor = |more: &[&str]| {
+            text(&basalt(&server, &[&["majorcompactor", "--table", "t", "--sleep", "50"], more].concat()))
+        };
+        assert_eq!(compactor(&["--dryRun", "--servers", "2"]).matches("would compact").count(), 3);
+        assert_eq!(compactor(&["--dryRun", "--numregions", "2"]).matches("would compact").count(), 2);
+        assert_eq!(compactor(&["--dryRun", "--numservers", "0"]), "");
+        assert!(compactor(&["--cf", "f", "--retries", "2", "--skipWait"]).contains("Compacted 3 regions of t"));
+        assert!(compactor(&["--minModTime", "1"]).contains("Compacted 0 regions of t; 3 were compacted since"));
+        assert!(compactor(&["--ttl"]).contains("No family of t has a TTL"));
+        let made =
+            shell(&server, &["create 'aged', {NAME => 'f', TTL => 1}", "put 'aged', 'r', 'f:q', 'v'", "flush 'aged'"]);
+        let aged = || text(&basalt(&server, &["majorcompactor", "--ttl", "--table", "aged", "--sleep", "50"]));
+        // Its only file is a second old at some time.
+        let began = std::time::Instant::now();
+        while aged() != "Compacted 1 regions of aged; 0 have no file older than the TTL\n" {
+            assert!(began.elapsed().as_secs() < 30, "{made} {}", aged());
+        }
+        let of_group = text(&basalt(&server, &["majorcompactor", "--rs_group", "default"]));
+        assert!(of_group.contains("--ttl with --rs_group"), "{of_group}");
         let running = basalt(&server, &["clean", "--cleanZk", "--yes"]);
         assert!(!running.status.success() && text(&running).contains("stop it first"), "{}", text(&running));
     }

@@ -294,7 +294,7 @@ mod tests {
         assert_eq!(names(&volume, "MasterData/WALs"), [""; 0]);
         assert_eq!(names(&volume, "oldWALs"), ["m%2C1%2C1.5$masterlocalwal$"]);
         let archive = "archive/data/master/store/1595e783b53d99cd5eef43b6debb2682";
-        assert_eq!(names(&volume, &format!("{archive}/proc")), ["aa$-masterlocalhfile-$"]);
+        assert!(names(&volume, &format!("{archive}/proc")).contains(&"aa$-masterlocalhfile-$".to_owned()));
         assert_eq!(names(&volume, "MasterData/data/master/store").len(), 3);
         // The next life takes the place of this one.
         write(&volume, &ServerName::new("h", 1, 200), &BTreeSet::new(), None, TimestampMs(8)).expect("written");

@@ -110,9 +110,9 @@ pub struct Arguments {
     /// Where servers keep their data meanwhile; and where the report goes
     #[arg(long, value_name = "DIR", default_value = "basalt-compare")]
     out: PathBuf,
-    /// Draw the report of an earlier comparison anew
+    /// Draw the report of an earlier comparison anew; said more than once, of all of them together
     #[arg(long, value_name = "FILE")]
-    from_json: Option<PathBuf>,
+    from_json: Vec<PathBuf>,
     /// Record each workload's server with perf into this directory
     #[arg(long, value_name = "DIR")]
     profile: Option<PathBuf>,
@@ -132,14 +132,21 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    if let Some(path) = &arguments.from_json {
-        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let comparison = serde_json::from_str(&text).with_context(|| format!("{} is no comparison", path.display()))?;
+    if let Some((first, others)) = arguments.from_json.split_first() {
+        let mut comparison = read(first)?;
+        for other in others {
+            comparison.join(read(other)?);
+        }
         return report(&comparison, &arguments.out);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let comparison = runtime.block_on(compare(arguments))?;
     report(&comparison, &arguments.out)
+}
+
+fn read(path: &std::path::Path) -> anyhow::Result<Comparison> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    serde_json::from_str(&text).with_context(|| format!("{} is no comparison", path.display()))
 }
 
 fn report(comparison: &Comparison, out: &std::path::Path) -> anyhow::Result<ExitCode> {

@@ -124,7 +124,10 @@ pub enum Command {
                             BASALT_BINARY=FILE cargo xtask faults --minutes 10")]
     Faults(Passed),
     /// Play the same load against several servers in turn and report throughput, latency and what they used
-    #[command(after_help = "`cargo xtask compare --help` is answered by the program itself.")]
+    #[command(
+        after_help = "`cargo xtask compare --help` is answered by the program itself. With --on-hdfs a region server of HBase's and one of ours, in \
+                            turn, below HBase's master on a real HDFS and ZooKeeper:\n  cargo xtask compare --on-hdfs --quick"
+    )]
     Compare(Passed),
     /// What one polite client waits for beside noisy neighbours; without arguments three of them for 10 s each, with wide bounds
     #[command(after_help = "Examples:\n  cargo xtask neighbours\n  cargo xtask neighbours --seconds 60 --with-hbase")]

@@ -2,10 +2,17 @@
 
 use std::path::PathBuf;
 
-use crate::{run, server};
+use crate::{on_hdfs, run, server};
 
-/// Builds both as releases and hands `args` on.
+/// Below a master of HBase's, on a real HDFS and ZooKeeper.
+const ON_HDFS: &str = "--on-hdfs";
+
+/// Builds both as releases and hands `args` on; a comparison on HDFS is arranged here.
 pub fn run(command: &str, args: &[String]) -> anyhow::Result<()> {
+    if command == "compare" && args.iter().any(|word| word == ON_HDFS) {
+        let words: Vec<String> = args.iter().filter(|word| *word != ON_HDFS).cloned().collect();
+        return on_hdfs::run(&words);
+    }
     let mut compare = std::process::Command::new(built()?);
     run::must(command, compare.arg(command).args(args).env("BASALT_BINARY", server::binary()))
 }
@@ -14,12 +21,15 @@ pub fn run(command: &str, args: &[String]) -> anyhow::Result<()> {
 pub fn built() -> anyhow::Result<PathBuf> {
     // One after the other: built together they would share the features of their dependencies, and the server be another than the one that
     // everything else has built.
-    let mut packages = vec!["basalt-compare"];
+    let program = program()?;
     if server::given().is_none() {
-        packages.push("basalt");
+        run::must("release build", run::cargo().args(["build", "--release", "--package", "basalt"]))?;
     }
-    for package in packages {
-        run::must("release build", run::cargo().args(["build", "--release", "--package", package]))?;
-    }
+    Ok(program)
+}
+
+/// The program alone.
+pub fn program() -> anyhow::Result<PathBuf> {
+    run::must("release build", run::cargo().args(["build", "--release", "--package", "basalt-compare"]))?;
     Ok(run::target_dir().join("release/compare"))
 }

@@ -35,6 +35,12 @@ const OPENS: &[&str] = &[
     "java.base/jdk.internal.misc",
 ];
 
+/// `log4j2.properties` of a server of HBase's whose output is its log.
+pub const LOG_TO_CONSOLE: &str = "status = error\nappender.console.type = Console\nappender.console.name = console\n\
+     appender.console.target = SYSTEM_ERR\nappender.console.layout.type = PatternLayout\n\
+     appender.console.layout.pattern = %d{ISO8601} %-5p [%t] %c{2}: %m%n\nrootLogger.level = INFO\n\
+     rootLogger.appenderRef.console.ref = console\n";
+
 impl Client {
     /// Compiles the client's programs; returns the class path to run them with.
     pub fn compile(&self, lab: &Path) -> anyhow::Result<String> {

@@ -24,6 +24,7 @@ mod ledger;
 mod native_client;
 mod native_tools;
 mod neighbours;
+mod on_hdfs;
 mod package;
 mod pages;
 mod profile;

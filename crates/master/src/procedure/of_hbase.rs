@@ -43,7 +43,7 @@ pub(crate) fn take_over(
     is_cluster: bool,
 ) -> std::result::Result<Vec<Record>, ProcedureStoreError> {
     let path = taken_over_file();
-    let taken = if volume.exists(&path)? { volume.read(&path)? } else { Vec::new().into() };
+    let taken = if volume.exists(&path)? { volume.read(&path)? } else { Vec::new() };
     let taken: BTreeSet<String> = String::from_utf8_lossy(&taken).lines().map(str::to_owned).collect();
     if contents.of_hbase.is_subset(&taken) {
         return Ok(ours);

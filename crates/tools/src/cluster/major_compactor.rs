@@ -1,4 +1,4 @@
-//! `basalt majorcompactor`. Follows: `MajorCompactor`.
+//! `basalt majorcompactor`. Follows: `MajorCompactor`, `MajorCompactorTTL`, `RSGroupMajorCompactionTTL`.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use base::Config;
-use client::{CompactionState, Connection, RegionLocation};
+use client::{Admin, CompactionState, Connection, RegionLocation};
+use model::{TableDescriptor, TableName};
 
 use crate::arguments::{self, Known, flag, valued};
 use crate::jobs::{defines, helped, on_cluster, table_name};
@@ -15,10 +16,16 @@ const USAGE: &str = "\
 Compacts a table wholly, so many servers at the same time, one region of each.
 
 Usage: basalt majorcompactor --table NAME [OPTIONS]
+       basalt majorcompactor --ttl (--table NAME | --rs_group NAME) [OPTIONS]
 
     --table NAME              the table
+    --rs_group NAME           with --ttl, every table of this group of region servers
+    --ttl                     only regions with files older than the shortest TTL of the table's families: their
+                              rows have expired. A table without a TTL is passed over
     --cf FAMILY,...           only these families
     --servers N               servers that work at the same time; 1
+    --numservers N            regions of so many servers at most
+    --numregions N            so many regions of each server at most
     --minModTime MS           only regions whose last major compaction is older; now unless given
     --sleep MS                pause between two looks; 30000
     --retries N               tries for each region; 3
@@ -31,10 +38,12 @@ Begun again, it goes on where it was: regions that were compacted since --minMod
 Examples:
   basalt majorcompactor --table t --servers 3 --sleep 1000
   basalt majorcompactor --table t --cf f --minModTime 1700000000000 --dryRun
+  basalt majorcompactor --ttl --rs_group reports --numregions 10
 ";
 
 const KNOWN: &[Known] = &[
     valued("", "table"),
+    valued("", "rs_group"),
     valued("", "cf"),
     valued("", "servers"),
     valued("", "minModTime"),
@@ -44,6 +53,7 @@ const KNOWN: &[Known] = &[
     valued("", "zk"),
     valued("", "numservers"),
     valued("", "numregions"),
+    flag("", "ttl"),
     flag("", "dryRun"),
     flag("", "skipWait"),
 ];
@@ -52,9 +62,17 @@ const KNOWN: &[Known] = &[
 #[derive(Clone)]
 struct Asked {
     families: Vec<Option<Vec<u8>>>,
+    /// Only regions whose oldest file is older.
+    before_ms: i64,
+    /// The same by the table's TTL, at that time.
+    expired_at_ms: Option<i64>,
+    servers: usize,
+    most_servers: usize,
+    most_regions: usize,
     sleep: Duration,
     retries: u32,
     wait: bool,
+    dry_run: bool,
 }
 
 /// Runs the tool; the code that the process ends with.
@@ -67,58 +85,99 @@ pub fn run(config: &Config, given: &[String]) -> anyhow::Result<ExitCode> {
     }
     let (config, rest) = defines(config, given)?;
     let parsed = arguments::parse("majorcompactor", KNOWN, &rest)?;
-    let name = table_name(parsed.value("table").context("majorcompactor: --table is needed")?)?;
+    let ttl = parsed.has("ttl");
+    let table = parsed.value("table").map(table_name).transpose()?;
+    let group = parsed.value("rs_group").map(str::to_owned);
+    if table.is_some() == group.is_some() || (group.is_some() && !ttl) {
+        bail!("majorcompactor: --table is needed, or --ttl with --rs_group");
+    }
     let families = match parsed.value("cf") {
         Some(families) => families.split(',').map(|family| Some(family.as_bytes().to_vec())).collect(),
         None => vec![None],
     };
-    let servers: usize = parsed.number("servers")?.unwrap_or(1).max(1);
     let now_ms = crate::log::Log::new("majorcompactor").now_ms();
-    let before_ms: i64 = parsed.number("minModTime")?.unwrap_or(now_ms);
     let asked = Asked {
         families,
+        before_ms: parsed.number("minModTime")?.unwrap_or(now_ms),
+        expired_at_ms: ttl.then_some(now_ms),
+        servers: parsed.number("servers")?.unwrap_or(1).max(1),
+        most_servers: parsed.number("numservers")?.unwrap_or(usize::MAX),
+        most_regions: parsed.number("numregions")?.unwrap_or(usize::MAX),
         sleep: Duration::from_millis(parsed.number("sleep")?.unwrap_or(30_000)),
         retries: parsed.number("retries")?.unwrap_or(3).max(1),
         wait: !parsed.has("skipWait"),
+        dry_run: parsed.has("dryRun"),
     };
-    let dry_run = parsed.has("dryRun");
     on_cluster(&config, |connection| async move {
         let admin = connection.admin();
-        if !admin.table_exists(&name).await? {
-            bail!("there is no table {name}");
+        let tables = match (table, group) {
+            (Some(table), _) => vec![table],
+            (None, group) => tables_of_group(&admin, &group.unwrap_or_default()).await?,
+        };
+        for name in tables {
+            let Some(table) = admin.describe(&name).await? else { bail!("there is no table {name}") };
+            compact_table(&connection, &table, &asked).await?;
         }
-        let mut by_server: BTreeMap<String, Vec<RegionLocation>> = BTreeMap::new();
-        let mut passed_over = 0;
-        for location in connection.table(&name).regions().await? {
-            let region = location.region.encoded_name().to_string();
-            let last_ms = admin.last_major_compaction_of_region(region.as_bytes()).await?;
-            match last_ms >= before_ms {
-                true => passed_over += 1,
-                false if dry_run => println!("would compact {region} at {}", location.server),
-                false => by_server.entry(location.server.to_string()).or_default().push(location),
-            }
-        }
-        if dry_run {
-            return Ok(());
-        }
-        let mut waiting = by_server.into_values();
-        let mut under_way = tokio::task::JoinSet::new();
-        let mut compacted = 0;
-        loop {
-            while under_way.len() < servers
-                && let Some(regions) = waiting.next()
-            {
-                under_way.spawn(compact_server(connection.clone(), regions, asked.clone()));
-            }
-            match under_way.join_next().await {
-                None => break,
-                Some(done) => compacted += done.context("the compaction of a server's regions ended by itself")??,
-            }
-        }
-        println!("Compacted {compacted} regions of {name}; {passed_over} were compacted since");
         Ok(())
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+async fn tables_of_group(admin: &Admin, group: &str) -> anyhow::Result<Vec<TableName>> {
+    let found = admin.group(group).await?.with_context(|| format!("there is no group {group}"))?;
+    found.tables.iter().map(|table| Ok(convert::from_proto::table_name(table)?)).collect()
+}
+
+async fn compact_table(connection: &Connection, table: &TableDescriptor, asked: &Asked) -> anyhow::Result<()> {
+    let (name, admin) = (&table.name, connection.admin());
+    let mut before_ms = asked.before_ms;
+    if let Some(now_ms) = asked.expired_at_ms {
+        let Some(shortest_ms) = table.families.values().filter_map(|family| family.ttl_ms()).min() else {
+            println!("No family of {name} has a TTL: it is passed over");
+            return Ok(());
+        };
+        before_ms = before_ms.min(now_ms.saturating_sub(shortest_ms));
+    }
+    let mut by_server: BTreeMap<String, Vec<RegionLocation>> = BTreeMap::new();
+    let mut passed_over = 0;
+    for location in connection.table(name).regions().await? {
+        let region = location.region.encoded_name().to_string();
+        let oldest_ms = admin.last_major_compaction_of_region(region.as_bytes()).await?;
+        // Nothing expires where there is no file.
+        let is_wanted = oldest_ms < before_ms && (asked.expired_at_ms.is_none() || oldest_ms > 0);
+        if is_wanted {
+            by_server.entry(location.server.to_string()).or_default().push(location);
+        } else {
+            passed_over += 1;
+        }
+    }
+    let chosen = by_server.into_values().take(asked.most_servers).map(|mut regions| {
+        regions.truncate(asked.most_regions);
+        regions
+    });
+    if asked.dry_run {
+        for location in chosen.flatten() {
+            println!("would compact {} at {}", location.region.encoded_name(), location.server);
+        }
+        return Ok(());
+    }
+    let mut waiting = chosen;
+    let mut under_way = tokio::task::JoinSet::new();
+    let mut compacted = 0;
+    loop {
+        while under_way.len() < asked.servers
+            && let Some(regions) = waiting.next()
+        {
+            under_way.spawn(compact_server(connection.clone(), regions, asked.clone()));
+        }
+        match under_way.join_next().await {
+            None => break,
+            Some(done) => compacted += done.context("the compaction of a server's regions ended by itself")??,
+        }
+    }
+    let why = if asked.expired_at_ms.is_some() { "have no file older than the TTL" } else { "were compacted since" };
+    println!("Compacted {compacted} regions of {name}; {passed_over} {why}");
+    Ok(())
 }
 
 /// Compacts the regions of one server, one after the other.

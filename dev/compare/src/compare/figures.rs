@@ -135,6 +135,20 @@ pub struct Comparison {
 }
 
 impl Comparison {
+    /// Takes what another comparison has seen: further servers behind these, further runs of the same ones behind theirs.
+    pub fn join(&mut self, other: Comparison) {
+        for server in other.servers {
+            let runs = self.measured.iter().filter(|m| m.server == server.name).map(|m| m.run).max().unwrap_or(0);
+            let of_it = other.measured.iter().filter(|m| m.server == server.name);
+            let later: Vec<Measured> = of_it.map(|m| Measured { run: runs + m.run, ..m.clone() }).collect();
+            self.measured.extend(later);
+            if self.servers.iter().all(|known| known.name != server.name) {
+                self.servers.push(server);
+            }
+        }
+        self.failures.extend(other.failures);
+    }
+
     /// Mean and deviation over the runs.
     pub fn spread(&self, server: &str, workload: &str, figure: Figure) -> Option<Spread> {
         let of_both = self.measured.iter().filter(|m| m.server == server && m.workload == workload);

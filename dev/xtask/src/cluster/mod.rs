@@ -1,6 +1,6 @@
 //! `cargo xtask cluster`: what Basalt does on a real HDFS and with a real ZooKeeper, both started here from HBase's jars.
 
-mod pieces;
+pub mod pieces;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -94,8 +94,18 @@ impl Pieces {
 
     /// A command for a shell that kills a DataNode.
     pub fn kill_data_node(&self, n: usize) -> anyhow::Result<String> {
+        Ok(format!("kill -9 {}", self.data_node(n)?))
+    }
+
+    /// The process of a DataNode.
+    pub fn data_node(&self, n: usize) -> anyhow::Result<u32> {
         let piece = self.data_nodes.get(n).and_then(Option::as_ref).context("there is no such DataNode")?;
-        Ok(format!("kill -9 {}", piece.child.id()))
+        Ok(piece.child.id())
+    }
+
+    /// CPU time that all DataNodes have used.
+    pub fn data_nodes_cpu(&self) -> Duration {
+        self.data_nodes.iter().flatten().filter_map(|piece| run::cpu_time(piece.child.id())).sum()
     }
 
     /// Starts a DataNode on the data it has; one that was killed is waited for first.
@@ -191,13 +201,7 @@ impl Pieces {
 }
 
 fn write_log4j(conf: &Path) -> anyhow::Result<()> {
-    std::fs::write(
-        conf.join("log4j2.properties"),
-        "status = error\nappender.console.type = Console\nappender.console.name = console\n\
-         appender.console.target = SYSTEM_ERR\nappender.console.layout.type = PatternLayout\n\
-         appender.console.layout.pattern = %d{ISO8601} %-5p [%t] %c{2}: %m%n\nrootLogger.level = INFO\n\
-         rootLogger.appenderRef.console.ref = console\n",
-    )?;
+    std::fs::write(conf.join("log4j2.properties"), jvm::LOG_TO_CONSOLE)?;
     Ok(())
 }
 
