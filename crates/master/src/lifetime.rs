@@ -11,8 +11,7 @@ pub(crate) struct Lifetime {
 }
 
 impl Lifetime {
-    /// What is said to who asks for something when the master stops.
-    pub fn stopped_error() -> MasterError {
+    fn stopped_error() -> MasterError {
         MasterError::new(ErrorKind::Stopped, "the master is stopping")
     }
 

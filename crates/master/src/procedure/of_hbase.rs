@@ -97,7 +97,10 @@ enum Place {
 
 /// Reads them from family `proc` of HBase's store. `is_cluster`: its region servers live on, and what those that died had is recovered by
 /// procedures; else a start recovers and opens everything. One that cannot be read is an error: it cannot be known what is to be finished.
-fn read(rows: &BTreeMap<u64, Bytes>, is_cluster: bool) -> std::result::Result<Vec<Record>, ProcedureStoreError> {
+pub(super) fn read(
+    rows: &BTreeMap<u64, Bytes>,
+    is_cluster: bool,
+) -> std::result::Result<Vec<Record>, ProcedureStoreError> {
     let mut records = Vec::new();
     for (id, bytes) in rows.iter().filter(|(_, bytes)| !bytes.is_empty()) {
         let damaged = |error: &dyn std::fmt::Display| ProcedureStoreError::OfHBase { id: *id, what: error.to_string() };
@@ -246,5 +249,126 @@ fn new_regions(old: &[RegionInfo], preserve_splits: bool) -> Result<Vec<RegionIn
     let newest = old.iter().map(|info| info.region_id).max().ok_or_else(|| malformed("a table without regions"))?;
     let table = &old.first().ok_or_else(|| malformed("a table without regions"))?.table;
     let keys = old.iter().map(|info| info.start_key.clone()).filter(|key| preserve_splits && !key.is_empty());
-    super::ddl::regions_by_split_keys(table, &keys.collect::<Vec<_>>(), newest + 1)
+    let region_id = newest.checked_add(1).ok_or_else(|| malformed("a region's id is too large"))?;
+    super::ddl::regions_by_split_keys(table, &keys.collect::<Vec<_>>(), region_id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use convert::to_proto;
+    use model::TableName;
+    use proto::pb::{ServerCrashState as Crash, TruncateTableState as Truncate};
+
+    const PACKAGE: &str = "org.apache.hadoop.hbase.master";
+
+    fn kept(class: &str, states: &[Step], data: Vec<Any>) -> pb::Procedure {
+        let steps = pb::StateMachineProcedureData { state: states.iter().map(|state| state.cast_unsigned()).collect() };
+        pb::Procedure {
+            class_name: format!("{PACKAGE}.{class}"),
+            proc_id: 7,
+            state: ProcedureState::Runnable as i32,
+            state_message: std::iter::once(any("StateMachineProcedureData", &steps)).chain(data).collect(),
+            ..Default::default()
+        }
+    }
+
+    fn crash(states: &[Step]) -> pb::Procedure {
+        let server_name = to_proto::server_name(&model::ServerName::new("h", 1, 5));
+        let state = pb::ServerCrashStateData { server_name, ..Default::default() };
+        kept("procedure.ServerCrashProcedure", states, vec![any("ServerCrashStateData", &state)])
+    }
+
+    fn region(start: &'static [u8], end: &'static [u8], id: u64) -> RegionInfo {
+        RegionInfo::new(TableName::parse("t").expect("a name"), start.into(), end.into(), id)
+    }
+
+    fn truncation(step: Truncate, preserve_splits: bool, regions: &[RegionInfo]) -> pb::Procedure {
+        let table = model::TableDescriptor::new(region(b"", b"", 1).table, [model::FamilyDescriptor::new("f")]);
+        let state = pb::TruncateTableStateData {
+            user_info: pb::UserInformation::default(),
+            preserve_splits,
+            table_name: Some(to_proto::table_name(&table.name)),
+            table_schema: Some(to_proto::table(&table)),
+            region_info: infos_to_proto(regions),
+            snapshot_name: None,
+        };
+        kept("procedure.TruncateTableProcedure", &[1, step as Step], vec![any("TruncateTableStateData", &state)])
+    }
+
+    #[test]
+    fn each_goes_on_with_the_first_step_that_may_not_be_done() {
+        let of_crash = |state: Crash| place("ServerCrashProcedure", Some(state as Step));
+        assert_eq!(of_crash(Crash::ServerCrashStart), Place::First);
+        assert_eq!(of_crash(Crash::ServerCrashSplitLogs), Place::At(Crash::ServerCrashSplitLogs as Step));
+        assert_eq!(of_crash(Crash::ServerCrashDeleteSplitWalsDir), Place::At(Crash::ServerCrashSplitLogs as Step));
+        for after in [Crash::ServerCrashAssign, Crash::ServerCrashClaimReplicationQueues, Crash::ServerCrashFinish] {
+            assert_eq!(of_crash(after), Place::At(Crash::ServerCrashAssign as Step), "its logs are split");
+        }
+        // Open, confirm: it may be open, or on its way. Close, confirm: it is to be closed first.
+        for (step, at) in [(1, 1), (2, 1), (3, 1), (4, 4), (5, 4)] {
+            assert_eq!(place("TransitRegionStateProcedure", Some(step)), Place::At(at), "{step}");
+        }
+        assert_eq!(place("ModifyTableProcedure", Some(2)), Place::Unchecked);
+        assert_eq!(place("ModifyTableProcedure", Some(6)), Place::At(3));
+        assert_eq!(place("CloneSnapshotProcedure", Some(2)), Place::First);
+        assert_eq!(place("CloneSnapshotProcedure", Some(8)), Place::At(3));
+        assert_eq!(place("CloneSnapshotProcedure", Some(7)), Place::At(4));
+        assert_eq!(place("RestoreSnapshotProcedure", Some(3)), Place::First);
+        assert_eq!(place("SnapshotProcedure", Some(11)), Place::Done);
+        assert_eq!(place("EnableTableProcedure", Some(5)), Place::First);
+        for class in ["CreateTableProcedure", "SplitTableRegionProcedure", "DeleteNamespaceProcedure"] {
+            assert_eq!((place(class, Some(1)), place(class, None)), (Place::Unchecked, Place::Unchecked));
+        }
+    }
+
+    #[test]
+    fn a_child_and_a_kind_that_is_not_known_are_no_records_and_a_start_recovers_where_there_is_one_server() {
+        let child = pb::Procedure { parent_id: Some(3), ..crash(&[1]) };
+        let unknown = kept("procedure.ReopenTableRegionsProcedure", &[1], Vec::new());
+        let row = |message: &pb::Procedure| Bytes::from(message.encode_to_vec());
+        let rows = BTreeMap::from([(7, row(&child)), (8, row(&unknown)), (9, row(&crash(&[1, 3, NO_MORE_STATE])))]);
+        assert_eq!(read(&rows, false).expect("read").len(), 0);
+        let records = read(&rows, true).expect("read");
+        let steps: Vec<_> = records.iter().map(Record::step).collect();
+        assert_eq!(steps, [Crash::ServerCrashGetRegions as Step], "what it was to do before it ended");
+        let damaged = BTreeMap::from([(9, Bytes::from_static(b"\xff"))]);
+        assert!(read(&damaged, true).expect_err("no message").to_string().contains("procedure 9 of HBase's master"));
+    }
+
+    #[test]
+    fn a_failure_is_told_or_rolled_back() {
+        let failed = |step: Truncate| pb::Procedure {
+            state: ProcedureState::Failed as i32,
+            exception: Some(MasterError::new(ErrorKind::TableNotDisabled, "t").to_foreign()),
+            ..truncation(step, false, &[region(b"", b"", 9)])
+        };
+        let phase = |message| adopt(message, true).expect("read").expect("a record").phase;
+        assert!(
+            matches!(phase(failed(Truncate::TruncateTablePreOperation)), Phase::Ended(Err(error)) if error.kind == ErrorKind::TableNotDisabled)
+        );
+        assert!(
+            matches!(phase(failed(Truncate::TruncateTableClearFsLayout)), Phase::Failed(error) if error.kind == ErrorKind::TableNotDisabled)
+        );
+    }
+
+    #[test]
+    fn a_truncation_keeps_the_old_regions_and_the_new_ones() {
+        let old = [region(b"", b"m", 9), region(b"m", b"", 9)];
+        for (preserve, count) in [(true, 2), (false, 1)] {
+            let message = truncation(Truncate::TruncateTableClearFsLayout, preserve, &old);
+            let record = adopt(message, true).expect("read").expect("a record");
+            let state: pb::TruncateTableStateData = unpack(&record.procedure.state_data()).expect("its own");
+            let regions = infos_from_proto(&state.region_info).expect("regions");
+            assert_eq!((&regions[..2], regions.len(), state.snapshot_name()), (&old[..], 2 + count, "2"));
+            assert!(regions[2..].iter().all(|info| info.region_id == 10), "{regions:?}");
+        }
+        let done = adopt(truncation(Truncate::TruncateTablePostOperation, true, &[]), true).expect("read");
+        assert!(
+            matches!(done.expect("a record").phase, Phase::Ended(Ok(None))),
+            "its regions are not in the record any more"
+        );
+        let last = [region(b"", b"", u64::MAX)];
+        assert!(adopt(truncation(Truncate::TruncateTableClearFsLayout, true, &last), true).is_err());
+    }
 }

@@ -162,7 +162,7 @@ impl<E: Send + Sync + 'static> Procedures<E> {
     ) -> Result<u64> {
         self.lifetime.check_running()?;
         if self.closed.load(Ordering::SeqCst) {
-            return Err(Lifetime::stopped_error());
+            return Err(MasterError::new(ErrorKind::PleaseHold, "This master stops, and another is to lead"));
         }
         let now = self.clock.now_ms();
         let id = match self.statuses.reserve(submission.nonce, now) {
@@ -315,7 +315,7 @@ impl<E: Send + Sync + 'static> Procedures<E> {
         self.statuses.records()
     }
 
-    /// Nothing new is taken up from now on: who asks hears that the master stops.
+    /// Nothing new is taken up from now on: who asks is to come back, to the next master.
     pub fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
     }
