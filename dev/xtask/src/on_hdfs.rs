@@ -2,6 +2,7 @@
 //! and a new ZooKeeper, under the load of `cargo xtask compare`. What is measured is the region server's process alone; the DataNodes, which
 //! share the processors, are told of beside it. Then a DataNode is killed, and one is stopped, while clients write.
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -15,16 +16,19 @@ use crate::{compare, jvm, run, server, toolchain};
 const WORKLOADS: &str = "batch-put,get-32,put-32,ycsb";
 /// A master and a region server of HBase's are there in a fifth of this.
 const START_LIMIT: Duration = Duration::from_secs(120);
+/// What `cargo xtask compare` gives HBase's JVM, too: without these its network code takes a slower way.
+const JVM: &str = "-XX:+UseG1GC --add-exports=java.base/jdk.internal.misc=ALL-UNNAMED --add-opens=java.base/java.security=ALL-UNNAMED \
+                   --add-exports=java.security.jgss/sun.security.krb5=ALL-UNNAMED -Dorg.apache.hbase.thirdparty.io.netty.tryReflectionSetAccessible=true";
 /// How long clients write while a DataNode is harmed.
 const HARMED_SECONDS: u64 = 40;
-/// After so long of that program's run it is: the table is filled by then.
-const HARM_AFTER: Duration = Duration::from_secs(30);
+/// They have begun so long ago when it is harmed: three seconds of it are not measured.
+const HARM_AFTER: Duration = Duration::from_secs(10);
+/// Instead of all else, the harms alone.
+const HARMED: &str = "--harmed";
 /// A DataNode stands still so long.
 const STOPPED: Duration = Duration::from_secs(12);
 /// Memory of each region server: HBase's heap, our budget.
 const MEMORY_MIB: u64 = 2048;
-/// CPU seconds before anything is measured: a JVM compiles as it runs, a native server fills its caches.
-const WARM_UP_SECONDS: [(Kind, &str); 2] = [(Kind::HBase, "45"), (Kind::Basalt, "7")];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -37,6 +41,14 @@ impl Kind {
         match self {
             Kind::HBase => "hbase",
             Kind::Basalt => "basalt",
+        }
+    }
+
+    /// CPU seconds before anything is measured: a JVM compiles as it runs, a native server fills its caches.
+    fn warm_up_seconds(self) -> &'static str {
+        match self {
+            Kind::HBase => "70",
+            Kind::Basalt => "10",
         }
     }
 }
@@ -65,24 +77,36 @@ pub fn run(words: &[String]) -> anyhow::Result<()> {
     let lab = toolchain::jars()?;
     let out = run::target_dir().join("compare-on-hdfs");
     std::fs::create_dir_all(&out)?;
+    let only_harms = words.iter().any(|word| word == HARMED);
     let mut reports = Vec::new();
     for kind in [Kind::HBase, Kind::Basalt] {
         println!("==> {} on HDFS", kind.name());
         let cluster = Cluster::start(&lab, kind, &binary)?;
-        let report = out.join(kind.name());
-        let warm_up = WARM_UP_SECONDS.iter().find(|(of, _)| *of == kind).map_or("0", |(_, seconds)| seconds);
-        let before = cluster.pieces.data_nodes_cpu();
-        let began = Instant::now();
-        let mut play = cluster.comparison(&program, kind, &report);
-        play.args(["--runs", "1", "--first-warm-up", warm_up, "--only", WORKLOADS]).args(words);
-        run::must("compare", &mut play)?;
-        let (cpu, took) = (cluster.pieces.data_nodes_cpu().saturating_sub(before), began.elapsed());
-        println!("    the DataNodes used {:.1} s of CPU in {:.0} s", cpu.as_secs_f64(), took.as_secs_f64());
-        reports.push(report.join("report.json"));
+        if !only_harms {
+            let report = out.join(kind.name());
+            let before = cluster.pieces.data_nodes_cpu();
+            let began = Instant::now();
+            let mut play = cluster.comparison(&program, kind, &report);
+            play.args(["--runs", "1", "--first-warm-up", kind.warm_up_seconds(), "--only", WORKLOADS]).args(words);
+            run::must("compare", &mut play)?;
+            let (cpu, took) = (cluster.pieces.data_nodes_cpu().saturating_sub(before), began.elapsed());
+            println!("    the DataNodes used {:.1} s of CPU in {:.0} s", cpu.as_secs_f64(), took.as_secs_f64());
+            reports.push(report.join("report.json"));
+        }
+        // It is warm from what was played before.
+        let warm_up = if only_harms { kind.warm_up_seconds() } else { "0" };
         for harm in ["a DataNode stands still for 12 s", "a DataNode is killed"] {
             println!("==> {}: {harm}", kind.name());
-            cluster.harm(&program, kind, &out.join(format!("{}-harmed", kind.name())), harm.contains("killed"))?;
+            cluster.harm(
+                &program,
+                kind,
+                &out.join(format!("{}-harmed", kind.name())),
+                (harm.contains("killed"), warm_up),
+            )?;
         }
+    }
+    if only_harms {
+        return Ok(());
     }
     let mut joined = Command::new(&program);
     joined.arg("compare").arg("--out").arg(&out);
@@ -112,7 +136,7 @@ impl Cluster {
         let conf = configuration(&pieces)?;
         let java = |name: &str, heap: &str, class: &str| {
             let mut command = Command::new("sh");
-            command.arg(&launcher).arg(&conf).args([heap, class, "start"]);
+            command.arg(&launcher).arg(&conf).args([heap, class, "start"]).env("JAVA_TOOL_OPTIONS", JVM);
             launch(command, dir.join(format!("{name}.log")))
         };
         let (master, log) = java("master", "512m", "org.apache.hadoop.hbase.master.HMaster")?;
@@ -152,22 +176,20 @@ impl Cluster {
     }
 
     /// Harms a DataNode while clients write; the program says how long the longest of them waited.
-    fn harm(&self, program: &Path, kind: Kind, out: &Path, kill: bool) -> anyhow::Result<()> {
+    fn harm(&self, program: &Path, kind: Kind, out: &Path, (kill, warm_up): (bool, &str)) -> anyhow::Result<()> {
         let mut play = self.comparison(program, kind, out);
         let seconds = HARMED_SECONDS.to_string();
-        play.args([
-            "--runs",
-            "1",
-            "--first-warm-up",
-            "0",
-            "--rows",
-            "20000",
-            "--only",
-            "put-32",
-            "--seconds",
-            &seconds,
-        ]);
+        play.args(["--runs", "1", "--first-warm-up", warm_up, "--rows", "20000", "--only", "put-32"]);
+        play.args(["--seconds", &seconds]).stderr(Stdio::piped());
         let mut playing = Running(play.spawn().context("cannot run the comparison")?);
+        let mut said = BufReader::new(playing.0.stderr.take().context("its words")?).lines();
+        for line in said.by_ref() {
+            let line = line?;
+            println!("{line}");
+            if line.contains("put-32: ") {
+                break;
+            }
+        }
         std::thread::sleep(HARM_AFTER);
         // One that the log has a copy on: all three have.
         let node = self.pieces.data_node(if kill { 2 } else { 1 })?.to_string();
@@ -179,6 +201,7 @@ impl Cluster {
             std::thread::sleep(STOPPED);
             signal("-CONT")?;
         }
+        said.try_for_each(|line| line.map(|line| println!("{line}")))?;
         if !playing.0.wait()?.success() {
             println!("    some writes failed");
         }

@@ -206,6 +206,8 @@ impl Pass<'_> {
         if !self.wants(workload) {
             return;
         }
+        let (warm_up, span) = (pace.warm_up.as_secs_f64(), pace.measure.unwrap_or_default().as_secs_f64());
+        eprintln!("  {workload}: {clients} clients begin, are measured after {warm_up} s for {span} s");
         let workers = (0..clients).map(|_| new()).collect();
         let recording = pace.measure.and_then(|span| self.start_recording(workload, Some(pace.warm_up + span)));
         let measured = play(workers, pace, &[self.site.pid()]).await;
