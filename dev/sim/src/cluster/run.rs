@@ -34,6 +34,8 @@ const WORKERS: u64 = 3;
 const SERVES_WITHIN_MS: u64 = 150_000;
 /// By then replicas show what there is: one that failed in the midst of faults is left alone for some time, and longer each time.
 const REPLICAS_SHOW_WITHIN_MS: u64 = 400_000;
+/// Between two tries to read everything.
+const ASK_AGAIN_MS: u64 = 200;
 /// What may still be under way when nobody asks any more is over by then.
 const REST_MS: u64 = 6_000;
 
@@ -606,7 +608,7 @@ impl Run {
         ensure(serves, || format!("it does not stay at rest: {}", self.not_served().unwrap_or_default()))
     }
 
-    /// Asks a few times: connections that broke are noticed by who uses them.
+    /// Asks a few times: connections that broke are noticed by who uses them, and hbase:meta may be on its way to another server just now.
     fn again<T: Send + 'static, F: Future<Output = Result<T, String>> + Send + 'static>(
         &mut self,
         what: &str,
@@ -619,6 +621,7 @@ impl Run {
                 Ok(found) => return Ok(found),
                 Err(why) => last = why,
             }
+            self.pass(ASK_AGAIN_MS)?;
         }
         Err(Violation(format!("{what} cannot be read: {last}")))
     }
