@@ -151,7 +151,8 @@ async fn leads(connection: &Connection, master: &Piece) {
 async fn masters_of_either_kind_follow_one_another() {
     let Some(lab) = Lab::open("masters") else { return };
     let mut java = lab.java_master("master-java-0");
-    let pieces = [lab.basalt("server-1", "regionserver"), lab.basalt("server-2", "regionserver"), lab.java_server()];
+    let mut pieces =
+        [lab.basalt("server-1", "regionserver"), lab.basalt("server-2", "regionserver"), lab.java_server()];
     let connection = lab.connect();
     until("three servers are in the cluster", async || servers(&connection).await.len() == 3).await;
     lab.note("HBase's master leads two of our servers and one of HBase's");
@@ -173,15 +174,22 @@ async fn masters_of_either_kind_follow_one_another() {
         until("HBase's master is busy", async || is_busy(&cluster.connection).await).await;
         let delay_ms = DELAYS_MS[round % DELAYS_MS.len()];
         tokio::time::sleep(Duration::from_millis(delay_ms)).await;
+        let loses_a_server = round % 3 == 1;
+        if loses_a_server {
+            let another = cluster.lab.basalt(&format!("server-of-round-{round}"), "regionserver");
+            std::mem::replace(&mut pieces[round % 2], another).kill();
+        }
         java.kill();
         let killed = Instant::now();
         leads(&cluster.connection, &ours).await;
         let took = killed.elapsed();
         let refused = expect_answers(&cluster, changes, round).await;
         cluster.lab.note(&format!(
-            "round {round}: HBase's master was killed {delay_ms} ms after it was busy; ours leads after {took:.1?}, all answered after {:.1?}, not done: {refused:?}",
-            killed.elapsed()
+            "round {round}: HBase's master was killed {delay_ms} ms after it was busy; ours leads after {took:.1?}, all answered after {:.1?}, not done: {refused:?}{}",
+            killed.elapsed(),
+            if loses_a_server { "; a region server was killed with it" } else { "" }
         ));
+        until("three servers are in the cluster", async || servers(&cluster.connection).await.len() == 3).await;
         assert_eq!(cluster.connection.admin().set_balancer(!is_on, true).await.expect("switched by ours"), is_on);
         cluster.put(40).await;
         cluster.expect_whole().await;

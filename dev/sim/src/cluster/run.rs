@@ -631,7 +631,14 @@ impl Run {
         self.summary.checks += 1;
         let (_, admin) = self.admin();
         admin.forget();
-        let meta = self.again("hbase:meta", |caller| async move { caller.meta().await })?;
+        // The balancer may move a region just now.
+        let meta = self.again("hbase:meta", |caller| async move {
+            let meta = caller.meta().await?;
+            match meta.regions.iter().find(|row| is_on_its_way(row, &table())) {
+                Some(row) => Err(format!("{} is {:?}", row.info.name_string(), row.state)),
+                None => Ok(meta),
+            }
+        })?;
         check_tiling(&meta, &table())?;
         let rows = self.again("the table", |caller| async move { caller.whole(&table()).await })?;
         work::check_rows(&mut self.memory.lock(), &rows)?;
@@ -697,6 +704,12 @@ fn difference<T: PartialEq + std::fmt::Debug>(shown: &BTreeMap<String, T>, there
         Some((row, columns)) => format!("{row} is {columns:?}, and they show {:?}", shown.get(row)),
         None => "they show rows that are not there".to_owned(),
     }
+}
+
+/// Whether a server opens or closes it.
+fn is_on_its_way(row: &RegionRow, table: &TableName) -> bool {
+    let state = matches!(row.state, Some(RegionState::Opening | RegionState::Closing));
+    row.info.table == *table && !row.info.split && state
 }
 
 /// The live regions of a table tile the key space.

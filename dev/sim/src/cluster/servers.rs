@@ -149,7 +149,7 @@ fn session(around: &Surroundings, gate: &Arc<Gate>) -> (Arc<Session>, Arc<dyn Co
 
 async fn serve(around: Surroundings, gate: Arc<Gate>, status: &Status) -> String {
     let Surroundings { clock, rng, config, .. } = &around;
-    let (_, coordinator) = session(&around, &gate);
+    let (nodes_session, coordinator) = session(&around, &gate);
     let nodes = ClusterNodes::new(coordinator.clone(), PARENT);
     let dialer = Dialer::Network(around.net.of(gate.clone()));
     let link = Arc::new(MasterLink::over(dialer, nodes.clone(), MASTER_TIMEOUT));
@@ -205,10 +205,8 @@ async fn serve(around: Surroundings, gate: Arc<Gate>, status: &Status) -> String
         Ok(member) => Arc::new(member),
         Err(error) => return format!("it cannot start: {error}"),
     };
-    let routes = || {
-        let (to_nodes, _) = session(&around, &gate);
-        Routes(Arc::new(Caller::new(&around.net, to_nodes, gate.clone(), REPLICA_PATIENCE)))
-    };
+    // The real one's client opens a session of its own whenever it reads nodes: one that is over is no end of it.
+    let routes = || Routes(Arc::new(Caller::new(&around.net, nodes_session, gate.clone(), REPLICA_PATIENCE)));
     // Before it has regions.
     let shipper = ReplicaShipper::over(member.server(), routes, config);
     *status.server.lock() = Some(Arc::downgrade(member.server()));
