@@ -706,10 +706,10 @@ fn difference<T: PartialEq + std::fmt::Debug>(shown: &BTreeMap<String, T>, there
     }
 }
 
-/// Whether a server opens or closes it.
+/// Whether it is to serve, and does not yet.
 fn is_on_its_way(row: &RegionRow, table: &TableName) -> bool {
-    let state = matches!(row.state, Some(RegionState::Opening | RegionState::Closing));
-    row.info.table == *table && !row.info.split && state
+    let is_live = row.info.table == *table && !row.info.split && !row.info.offline;
+    is_live && row.state != Some(RegionState::Open)
 }
 
 /// The live regions of a table tile the key space.
