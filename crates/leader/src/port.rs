@@ -62,6 +62,10 @@ impl Handler for LeaderPort {
             }
             Service::RegionServerStatus => match self.status.get() {
                 Some(status) => RegionServerStatusService::dispatch(&**status, call),
+                // As `status::held` says.
+                None if call.method.method == Method::RegionServerStatusReportRegionStateTransition => {
+                    Outcome::from(Exception::io("The master takes the cluster over: report it again"))
+                }
                 None => not_yet(),
             },
             Service::ClientMeta | Service::BootstrapNode => match self.registry.get() {

@@ -553,6 +553,22 @@ mod tests {
         );
     }
 
+    /// HBase's region servers would wait for minutes before they report it again, and close nothing meanwhile.
+    #[tokio::test]
+    async fn a_report_is_held_while_the_cluster_is_taken_over() {
+        let roll = roll();
+        let (name, host) = let_in(&roll);
+        let table = TableName::parse("t").expect("a name");
+        let region = RegionInfo::new(table, bytes::Bytes::new(), bytes::Bytes::new(), 1);
+        let report = || vec![report(&region, TransitionCode::Closed, 1)];
+        let told = crate::status::held(roll.clone(), name.clone(), report()).await.expect_err("regions are not known");
+        assert_eq!(told.kind(), Kind::Io, "and not PleaseHold");
+        let held = tokio::spawn(crate::status::held(roll.clone(), name, report()));
+        let waiting = host.expect(region.encoded_name(), Wanted::Closed);
+        assert_eq!(held.await.expect("no panic").expect("taken").error_message, None);
+        drop(waiting);
+    }
+
     #[tokio::test]
     async fn a_region_whose_directory_cannot_be_looked_at_was_not_ordered() {
         let trouble = Trouble::default();

@@ -6,8 +6,9 @@ use model::ServerName;
 use proto::pb;
 use proto::pb::remote_procedure_result::Status;
 use rpc::service::{Answer, RegionServerStatusService, Response};
-use rpc::{Call, Exception};
+use rpc::{Call, Exception, Kind};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Key of the answer to a server that starts: the host name under which it is known.
 const SEEN_HOSTNAME_KEY: &str = "hbase.regionserver.hostname.seen.by.master";
@@ -81,21 +82,80 @@ fn transitions(
     for transition in &request.transition {
         of.roll.check_newest(transition.initiating_master_active_time)?;
     }
-    let mut splits = Vec::new();
-    for transition in &request.transition {
-        match of.roll.transition(&name, transition)? {
+    match take_all(&of.roll, &name, &request.transition) {
+        Err(error) if error.kind() == Kind::PleaseHold => {
+            Ok(Response::future(held(of.roll.clone(), name, request.transition)))
+        }
+        taken => finish(&of.roll, taken?),
+    }
+}
+
+/// A report is held so long while the master takes the cluster over; less than servers wait for an answer.
+const HOLD: Duration = Duration::from_secs(2);
+/// Between two looks at a report that is held.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Holds a report until the master knows the regions, and then has it made again. HBase's region servers repeat a report at once, some thousand times a second, while no
+/// master answers; one that is then told to hold waits a hundred milliseconds, and ten seconds, and so on up to two hundred, by the number of its tries, and
+/// so does each of the few threads that close its regions: so they are not told that. Follows: `HRegionServer#reportRegionStateTransition`.
+pub(crate) async fn held(
+    roll: Arc<Roll>,
+    name: ServerName,
+    transitions: Vec<pb::RegionStateTransition>,
+) -> Result<pb::ReportRegionStateTransitionResponse, Exception> {
+    let looks = HOLD.as_millis() / LOOK_EVERY.as_millis();
+    for _ in 0..looks {
+        tokio::time::sleep(LOOK_EVERY).await;
+        match take_all(&roll, &name, &transitions) {
+            Err(error) if error.kind() == Kind::PleaseHold => {}
+            Ok(taken) if taken.splits.is_empty() => return Ok(taken.answer()),
+            // A wish to split can be made again.
+            Ok(_) => break,
+            Err(error) => return Err(error),
+        }
+    }
+    Err(Exception::io("The master takes the cluster over, and does not know the regions yet: report it again"))
+}
+
+/// What became of a report.
+#[derive(Default)]
+struct Taken {
+    refused: Option<String>,
+    /// Regions that are to be split, and where.
+    splits: Vec<(Arc<str>, bytes::Bytes)>,
+}
+
+impl Taken {
+    fn answer(self) -> pb::ReportRegionStateTransitionResponse {
+        pb::ReportRegionStateTransitionResponse { error_message: self.refused }
+    }
+}
+
+fn take_all(
+    roll: &Arc<Roll>,
+    name: &ServerName,
+    transitions: &[pb::RegionStateTransition],
+) -> Result<Taken, Exception> {
+    let mut taken = Taken::default();
+    for transition in transitions {
+        match roll.transition(name, transition)? {
             Verdict::Taken => {}
             Verdict::Refused(why) => {
                 tracing::error!("{name} is told to end: {why}");
-                return Ok(pb::ReportRegionStateTransitionResponse { error_message: Some(why) }.into());
+                return Ok(Taken { refused: Some(why), splits: Vec::new() });
             }
-            Verdict::Split { parent, row } => splits.push((parent, row)),
+            Verdict::Split { parent, row } => taken.splits.push((parent, row)),
         }
     }
-    if splits.is_empty() {
-        return Ok(pb::ReportRegionStateTransitionResponse::default().into());
+    Ok(taken)
+}
+
+fn finish(roll: &Roll, taken: Taken) -> Answer<pb::ReportRegionStateTransitionResponse> {
+    if taken.splits.is_empty() {
+        return Ok(taken.answer().into());
     }
-    let master = of.roll.master().filter(|master| master.is_initialized()).ok_or_else(Exception::please_hold)?;
+    let splits = taken.splits;
+    let master = roll.master().filter(|master| master.is_initialized()).ok_or_else(Exception::please_hold)?;
     Ok(Response::future(async move {
         let mut error_message = None;
         for (parent, row) in splits {
