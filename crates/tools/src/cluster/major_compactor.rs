@@ -1,6 +1,6 @@
 //! `basalt majorcompactor`. Follows: `MajorCompactor`, `MajorCompactorTTL`, `RSGroupMajorCompactionTTL`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -20,8 +20,8 @@ Usage: basalt majorcompactor --table NAME [OPTIONS]
 
     --table NAME              the table
     --rs_group NAME           with --ttl, every table of this group of region servers
-    --ttl                     only regions with files older than the shortest TTL of the table's families: their
-                              rows have expired. A table without a TTL is passed over
+    --ttl                     only regions with files that were not compacted wholly for as long as the shortest TTL
+                              of the table's families: rows in them have expired. A table without a TTL is passed over
     --cf FAMILY,...           only these families
     --servers N               servers that work at the same time; 1
     --numservers N            regions of so many servers at most
@@ -138,14 +138,18 @@ async fn compact_table(connection: &Connection, table: &TableDescriptor, asked: 
         };
         before_ms = before_ms.min(now_ms.saturating_sub(shortest_ms));
     }
+    let with_files = match asked.expired_at_ms {
+        Some(_) => Some(regions_with_files(&admin).await?),
+        None => None,
+    };
     let mut by_server: BTreeMap<String, Vec<RegionLocation>> = BTreeMap::new();
     let mut passed_over = 0;
     for location in connection.table(name).regions().await? {
         let region = location.region.encoded_name().to_string();
         let oldest_ms = admin.last_major_compaction_of_region(region.as_bytes()).await?;
         // Nothing expires where there is no file.
-        let is_wanted = oldest_ms < before_ms && (asked.expired_at_ms.is_none() || oldest_ms > 0);
-        if is_wanted {
+        let has_files = with_files.as_ref().is_none_or(|with_files| with_files.contains(location.region.name()));
+        if oldest_ms < before_ms && has_files {
             by_server.entry(location.server.to_string()).or_default().push(location);
         } else {
             passed_over += 1;
@@ -175,9 +179,16 @@ async fn compact_table(connection: &Connection, table: &TableDescriptor, asked: 
             Some(done) => compacted += done.context("the compaction of a server's regions ended by itself")??,
         }
     }
-    let why = if asked.expired_at_ms.is_some() { "have no file older than the TTL" } else { "were compacted since" };
+    let why = if asked.expired_at_ms.is_some() { "have no file that is due" } else { "were compacted since" };
     println!("Compacted {compacted} regions of {name}; {passed_over} {why}");
     Ok(())
+}
+
+/// Names of the regions that have store files, as their servers reported last.
+async fn regions_with_files(admin: &Admin) -> anyhow::Result<BTreeSet<bytes::Bytes>> {
+    let status = admin.cluster_status_of(&[proto::pb::Option::LiveServers]).await?;
+    let loads = status.live_servers.into_iter().flat_map(|server| server.server_load.region_loads);
+    Ok(loads.filter(|load| load.storefiles() > 0).map(|load| load.region_specifier.value).collect())
 }
 
 /// Compacts the regions of one server, one after the other.
