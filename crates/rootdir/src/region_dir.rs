@@ -59,7 +59,7 @@ pub fn create_region_dirs<'a>(
         }
         let file = dir.join(REGION_INFO_FILE);
         let bytes = region_info_bytes(info);
-        if volume.stat(&file)?.is_some_and(|entry| entry.len == bytes.len() as u64) && volume.read(&file)? == bytes {
+        if volume.stat(&file)?.is_some_and(|entry| entry.len == bytes.len() as u64) && holds(volume, &file, &bytes)? {
             // The names beside it may be those of an attempt that could not sync them.
             there.push(dir);
         } else {
@@ -69,6 +69,15 @@ pub fn create_region_dirs<'a>(
     // Publishing syncs the regions' directories, and with them the families' entries.
     publish_all(volume, &missing)?;
     sync_dirs(volume, there)
+}
+
+/// Whether a file holds that. One that HBase's master was writing when it was killed is not whole: its lease is not over yet.
+fn holds(volume: &dyn Volume, file: &FilePath, bytes: &[u8]) -> Result<bool> {
+    match volume.read(file) {
+        Ok(found) => Ok(found == bytes),
+        Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// As [`create_region_dir`], with the entry in the table's directory durable too.
