@@ -29,7 +29,7 @@ pub(crate) fn start(master: &Arc<Master>) {
                 if error.is_stopped() {
                     return;
                 }
-                tracing::warn!(%error, "where hbase:meta is could not be written to master:store; an HBase master that leads next would look for it where it was");
+                tracing::warn!(%error, "the location of hbase:meta was not written to master:store and is written again; until then a master of HBase's that took over would look for hbase:meta on the server where it was before");
                 if master.lifetime.pause(PAUSE).await.is_err() {
                     return;
                 }
@@ -75,7 +75,7 @@ impl Master {
                 changed.await;
             }
             while let Err(error) = store_meta_location(self).await {
-                tracing::warn!(%error, "where hbase:meta is could not be written to master:store, will try again");
+                tracing::warn!(%error, "the location of hbase:meta was not written to master:store, will try again");
                 tokio::time::sleep(PAUSE).await;
             }
         };

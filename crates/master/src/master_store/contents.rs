@@ -105,7 +105,7 @@ pub(crate) fn read(volume: &dyn Volume) -> Result<Contents, StoreError> {
     let by_id = |(row, (_, value)): (Vec<u8>, (TimestampMs, Vec<u8>))| {
         let id = <[u8; 8]>::try_from(row.as_slice()).map(u64::from_be_bytes);
         id.inspect_err(|_| {
-            tracing::warn!("a row of master:store, family proc, is no id of a procedure: it is passed over")
+            tracing::warn!("a row key of master:store, family proc, is not the id of a procedure; the row is skipped")
         })
         .ok()
         .map(|id| (id, Bytes::from(value)))

@@ -157,7 +157,9 @@ fn adopt(mut message: pb::Procedure, is_cluster: bool) -> Result<Option<Record>>
         _ => Phase::Runnable,
     };
     match &record.phase {
-        Phase::Ended(Err(error)) => tracing::warn!(pid = id, class, %error, "a procedure of HBase's master"),
+        Phase::Ended(Err(error)) => {
+            tracing::warn!(pid = id, class, %error, "a procedure that HBase's master left has failed")
+        }
         Phase::Ended(Ok(_)) => tracing::info!(pid = id, class, "HBase's master had finished this procedure"),
         _ => tracing::info!(pid = id, class, step = record.step(), "goes on with a procedure that HBase's master left"),
     }
