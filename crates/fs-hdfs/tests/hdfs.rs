@@ -136,6 +136,13 @@ fn a_file_is_not_created_in_a_directory_that_is_gone() {
     assert_eq!(settled(volume, &path("WALs/one-splitting/1")), 1);
 }
 
+/// The same directory with a client that goes on with the DataNodes that are left where there is no other.
+fn best_effort(scratch: &Scratch) -> HdfsVolume {
+    let key = "dfs.client.block.write.replace-datanode-on-failure.best-effort";
+    let settings = Settings { overrides: vec![(key.to_owned(), "true".to_owned())], ..settings() };
+    HdfsVolume::open(scratch.volume.location(), &settings).expect("an HDFS")
+}
+
 /// The pipeline goes on with those that are left. `BASALT_TEST_HDFS_KILL` is a command that kills one DataNode of several.
 #[test]
 fn a_dead_data_node_holds_up_a_flush_for_seconds_only() {
@@ -144,10 +151,7 @@ fn a_dead_data_node_holds_up_a_flush_for_seconds_only() {
         return;
     };
     let Some(scratch) = scratch("dead") else { return };
-    let best_effort = "dfs.client.block.write.replace-datanode-on-failure.best-effort";
-    let overrides = vec![(best_effort.to_owned(), "true".to_owned())];
-    let settings = Settings { overrides, ..settings() };
-    let volume = HdfsVolume::open(scratch.volume.location(), &settings).expect("an HDFS");
+    let volume = best_effort(&scratch);
     let mut file = volume.create(&path("log")).expect("created");
     let mut flush = |n: u32| file.append(&n.to_be_bytes()).and_then(|()| file.flush());
     (0..100).for_each(|n| flush(n).expect("flushed"));
@@ -169,6 +173,87 @@ fn a_dead_data_node_holds_up_a_flush_for_seconds_only() {
     volume.publish(&path("next"), &[7; 1000]).expect("a new block leaves the dead one out");
     println!("the next file took {} ms", start.elapsed().as_millis());
     let expected: Vec<u8> = (0..600_u32).flat_map(u32::to_be_bytes).collect();
+    assert!(volume.read(&path("log")).expect("read") == expected);
+}
+
+/// A DataNode that takes connections and answers nothing. It goes on when this goes.
+struct Stopped {
+    go_on: String,
+}
+
+impl Stopped {
+    /// `None`, with a line, where there is none to stop. `BASALT_TEST_HDFS_STOP` is a command that stops one DataNode of several,
+    /// `BASALT_TEST_HDFS_GO_ON` has it go on.
+    fn now() -> Option<Stopped> {
+        let (stop, go_on) = (std::env::var("BASALT_TEST_HDFS_STOP"), std::env::var("BASALT_TEST_HDFS_GO_ON"));
+        let (Ok(stop), Ok(go_on)) = (stop, go_on) else {
+            println!("skipped: BASALT_TEST_HDFS_STOP stops no DataNode");
+            return None;
+        };
+        let stopped = Stopped { go_on };
+        let status = std::process::Command::new("sh").args(["-c", &stop]).status().expect("a shell");
+        assert!(status.success(), "{stop}");
+        Some(stopped)
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        _ = std::process::Command::new("sh").args(["-c", &self.go_on]).status();
+    }
+}
+
+/// Of the first block of a new file.
+fn copies_of_a_new_file(volume: &HdfsVolume, name: &str) -> (fs::Copies, Duration) {
+    let start = Instant::now();
+    let mut file = volume.create(&path(name)).expect("created");
+    file.append(b"x").and_then(|()| file.flush()).expect("flushed");
+    let copies = file.copies().expect("HDFS counts them");
+    (copies, start.elapsed())
+}
+
+/// Makes files until one gets all its copies: a DataNode that is back is heard of, and asked, every few seconds.
+fn all_data_nodes_write(volume: &HdfsVolume, name: &str) {
+    let start = Instant::now();
+    for n in 0.. {
+        let (copies, _) = copies_of_a_new_file(volume, &format!("{name}-{n}"));
+        if copies.now == copies.wanted {
+            return;
+        }
+        assert!(start.elapsed() < Duration::from_secs(60), "only {} DataNodes write a new file", copies.now);
+        std::thread::sleep(Duration::from_millis(250));
+    }
+}
+
+/// HBase's log, and every other writer of Java's client, waits for it as long as it stands still, or for its socket's timeout of a minute. Here
+/// the pipeline goes on without it after a second or two, later files are begun without it, and with it when it is back.
+#[test]
+fn a_stopped_data_node_holds_up_no_more_than_one_flush() {
+    let Some(scratch) = scratch("stopped") else { return };
+    let volume = &best_effort(&scratch);
+    all_data_nodes_write(volume, "before");
+    let mut file = volume.create(&path("log")).expect("created");
+    (0..100_u32).for_each(|n| file.append(&n.to_be_bytes()).and_then(|()| file.flush()).expect("flushed"));
+    let Some(stopped) = Stopped::now() else { return };
+    let mut longest = Duration::ZERO;
+    for n in 100..200_u32 {
+        let start = Instant::now();
+        file.append(&n.to_be_bytes()).and_then(|()| file.flush()).expect("the others go on");
+        longest = longest.max(start.elapsed());
+    }
+    println!("the longest flush took {} ms", longest.as_millis());
+    assert!(longest >= Duration::from_secs(1), "nothing was stopped: {longest:?}");
+    assert!(longest < Duration::from_secs(20), "{longest:?}");
+    let copies = file.copies().expect("HDFS counts them");
+    assert_eq!(copies.now, copies.wanted - 1, "{copies:?}");
+    let (copies, took) = copies_of_a_new_file(volume, "next");
+    println!("the next file took {} ms", took.as_millis());
+    assert_eq!(copies.now, copies.wanted - 1, "the NameNode would give it out for ten minutes");
+    assert!(took < Duration::from_secs(1), "nobody waits for it a second time: {took:?}");
+    drop(stopped);
+    all_data_nodes_write(volume, "after");
+    file.finish().expect("closed");
+    let expected: Vec<u8> = (0..200_u32).flat_map(u32::to_be_bytes).collect();
     assert!(volume.read(&path("log")).expect("read") == expected);
 }
 

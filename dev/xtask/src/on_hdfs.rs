@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
-use crate::cluster::pieces::Pieces;
+use crate::cluster::pieces::{Pieces, bean};
 use crate::{compare, jvm, run, server, toolchain};
 
 /// What is played unless the words say `--only`.
@@ -67,6 +67,8 @@ impl Drop for Running {
 struct Cluster {
     pieces: Pieces,
     region_server: Running,
+    /// Where it shows its metrics.
+    info_port: u16,
     _master: Running,
 }
 
@@ -84,13 +86,16 @@ pub fn run(words: &[String]) -> anyhow::Result<()> {
         let cluster = Cluster::start(&lab, kind, &binary)?;
         if !only_harms {
             let report = out.join(kind.name());
-            let before = cluster.pieces.data_nodes_cpu();
+            let (before, calls) = (cluster.pieces.data_nodes_cpu(), cluster.pieces.name_node_calls()?);
             let began = Instant::now();
             let mut play = cluster.comparison(&program, kind, &report);
             play.args(["--runs", "1", "--first-warm-up", kind.warm_up_seconds(), "--only", WORKLOADS]).args(words);
             run::must("compare", &mut play)?;
             let (cpu, took) = (cluster.pieces.data_nodes_cpu().saturating_sub(before), began.elapsed());
             println!("    the DataNodes used {:.1} s of CPU in {:.0} s", cpu.as_secs_f64(), took.as_secs_f64());
+            let calls = cluster.pieces.name_node_calls()? - calls;
+            println!("    the NameNode answered {:.1} calls a second", calls as f64 / took.as_secs_f64());
+            cluster.tell_of_syncs()?;
             reports.push(report.join("report.json"));
         }
         // It is warm from what was played before.
@@ -133,7 +138,8 @@ impl Cluster {
     fn start(lab: &Path, kind: Kind, binary: &Path) -> anyhow::Result<Cluster> {
         let pieces = Pieces::start(lab)?;
         let (launcher, dir) = pieces.launcher();
-        let conf = configuration(&pieces)?;
+        let [info_port] = server::free_ports()?;
+        let conf = configuration(&pieces, info_port)?;
         let java = |name: &str, heap: &str, class: &str| {
             let mut command = Command::new("sh");
             command.arg(&launcher).arg(&conf).args([heap, class, "start"]).env("JAVA_TOOL_OPTIONS", JVM);
@@ -164,7 +170,18 @@ impl Cluster {
             }
             std::thread::sleep(Duration::from_millis(200));
         }
-        Ok(Cluster { pieces, region_server, _master: master })
+        Ok(Cluster { pieces, region_server, info_port, _master: master })
+    }
+
+    /// How long the log's syncs took that were counted since the last look, in milliseconds as HBase counts them.
+    fn tell_of_syncs(&self) -> anyhow::Result<()> {
+        let wal = bean(self.info_port, "Hadoop:service=HBase,name=RegionServer,sub=WAL")?;
+        let figure = |name: &str| {
+            wal[format!("SyncTime_{name}")].as_f64().with_context(|| format!("no SyncTime_{name} in {wal}"))
+        };
+        let [count, median, p99, most] = ["num_ops", "median", "99th_percentile", "max"].map(figure);
+        println!("    its log was synced {} times: p50 {} ms, p99 {} ms, at most {} ms", count?, median?, p99?, most?);
+        Ok(())
     }
 
     fn comparison(&self, program: &Path, kind: Kind, out: &Path) -> Command {
@@ -210,7 +227,7 @@ impl Cluster {
 }
 
 /// A directory with the `hbase-site.xml` of all.
-fn configuration(pieces: &Pieces) -> anyhow::Result<PathBuf> {
+fn configuration(pieces: &Pieces, info_port: u16) -> anyhow::Result<PathBuf> {
     let (_, dir) = pieces.launcher();
     let conf = dir.join("conf");
     std::fs::create_dir_all(&conf)?;
@@ -218,6 +235,7 @@ fn configuration(pieces: &Pieces) -> anyhow::Result<PathBuf> {
     let (host, port) = zookeeper.split_once(':').context("host:port")?;
     let tmp = dir.join("tmp").display().to_string();
     let root = format!("{hdfs}/hbase");
+    let info_port = info_port.to_string();
     let properties = [
         ("hbase.rootdir", root.as_str()),
         ("fs.defaultFS", &hdfs),
@@ -228,7 +246,7 @@ fn configuration(pieces: &Pieces) -> anyhow::Result<PathBuf> {
         ("hbase.master.port", "0"),
         ("hbase.regionserver.port", "0"),
         ("hbase.master.info.port", "-1"),
-        ("hbase.regionserver.info.port", "-1"),
+        ("hbase.regionserver.info.port", &info_port),
         ("hbase.master.ipc.address", "127.0.0.1"),
         ("hbase.regionserver.ipc.address", "127.0.0.1"),
         ("hbase.master.hostname", "localhost"),

@@ -18,6 +18,7 @@ use crate::hdfs::block_writer::{BlockWriter, bad_node};
 use crate::hdfs::crypto::FileCryptoCodec;
 use crate::hdfs::hedged_read::{BlockRead, HedgedReads};
 use crate::hdfs::protocol::{LeaseTracker, NamenodeProtocol};
+use crate::hdfs::silent_datanodes::{Probe, stands_still};
 use crate::proto::hdfs;
 use crate::{HdfsError, Result};
 
@@ -380,6 +381,11 @@ impl AsyncSeek for FileReader {
     }
 }
 
+enum Opened {
+    Block(Box<BlockWriter>),
+    Silent(Vec<hdfs::DatanodeInfoProto>),
+}
+
 pub struct FileWriter {
     src: String,
     protocol: Arc<NamenodeProtocol>,
@@ -454,37 +460,81 @@ impl FileWriter {
     }
 
     /// A new block at the end of the file. DataNodes that cannot be reached are left out of the next try, as Java's
-    /// `DataStreamer.nextBlockOutputStream` does.
+    /// `DataStreamer.nextBlockOutputStream` does; those that are known to be silent, of the first.
     async fn create_new_block(&mut self, previous: Option<hdfs::ExtendedBlockProto>) -> Result<()> {
-        let mut excluded: Vec<hdfs::DatanodeInfoProto> = Vec::new();
+        let mut silent = self.protocol.silent_datanodes.all();
+        let mut failed: Vec<hdfs::DatanodeInfoProto> = Vec::new();
         loop {
-            let block = self
+            let excluded = silent.iter().chain(&failed).cloned().collect();
+            let added = self
                 .protocol
-                .add_block_excluding(
-                    &self.src,
-                    previous.clone(),
-                    self.status.file_id,
-                    excluded.clone(),
-                )
-                .await?
-                .block;
-            match self.open_block(block.clone()).await {
-                Ok(writer) => {
-                    self.block_writer = Some(writer);
+                .add_block_excluding(&self.src, previous.clone(), self.status.file_id, excluded)
+                .await;
+            let block = match added {
+                Ok(added) => added.block,
+                // Too few are left: one of them may be better than its name.
+                Err(error) if !silent.is_empty() => {
+                    warn!("No block without the silent DataNodes, trying with them: {error}");
+                    silent.clear();
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            let bad = match self.open_watched_block(&block).await {
+                Ok(Opened::Block(writer)) => {
+                    self.block_writer = Some(*writer);
                     return Ok(());
+                }
+                Ok(Opened::Silent(nodes)) => {
+                    warn!("A pipeline for a new block was not set up: DataNodes do not answer");
+                    self.abandon(&block).await?;
+                    nodes
                 }
                 Err(error) => {
                     warn!("Failed to set up a pipeline for a new block: {error}");
-                    self.protocol
-                        .abandon_block(&self.src, block.b.clone(), self.status.file_id)
-                        .await?;
+                    self.abandon(&block).await?;
                     let bad = bad_node(&block, &error).cloned();
+                    if let Some(node) = bad.clone() {
+                        self.probe(&block).suspect(node);
+                    }
                     match bad {
-                        Some(node) if excluded.len() < NEW_BLOCK_RETRIES => excluded.push(node),
+                        Some(node) if failed.len() < NEW_BLOCK_RETRIES => vec![node],
                         _ => return Err(error),
                     }
                 }
-            }
+            };
+            failed.extend(bad);
+        }
+    }
+
+    async fn abandon(&self, block: &hdfs::LocatedBlockProto) -> Result<()> {
+        self.protocol
+            .abandon_block(&self.src, block.b.clone(), self.status.file_id)
+            .await
+            .map(drop)
+    }
+
+    fn probe(&self, block: &hdfs::LocatedBlockProto) -> Probe {
+        Probe {
+            protocol: Arc::clone(&self.protocol),
+            block: block.clone(),
+            config: Arc::clone(&self.config),
+            handle: self.handle.clone(),
+        }
+    }
+
+    /// Sets up a block's pipeline, unless some of its DataNodes turn out to be silent.
+    async fn open_watched_block(&self, block: &hdfs::LocatedBlockProto) -> Result<Opened> {
+        let silent = async {
+            stands_still(&self.handle).await;
+            self.probe(block).silent().await
+        };
+        tokio::select! {
+            biased;
+            opened = self.open_block(block.clone()) => Ok(Opened::Block(Box::new(opened?))),
+            silent = silent => Ok(Opened::Silent(
+                silent.into_iter().map(|at| block.locs[at].clone()).collect(),
+            )),
         }
     }
 

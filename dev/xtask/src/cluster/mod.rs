@@ -23,26 +23,35 @@ struct Tests {
     binary: (&'static str, &'static str),
     /// Of the binary's tests.
     filter: &'static [&'static str],
-    /// Whether some of them kill a DataNode.
-    kills: bool,
+    /// What some of them do to a DataNode.
+    harms: &'static [&'static Harm],
 }
 
+/// What is done to a DataNode. Tests with `in_names` in their names do it, so they are run by themselves.
+struct Harm {
+    in_names: &'static str,
+    what: &'static str,
+}
+
+const KILLED: &Harm = &Harm { in_names: "a_dead_data_node", what: "a DataNode dies" };
+const STOPPED: &Harm = &Harm { in_names: "a_stopped_data_node", what: "a DataNode stands still" };
+
 const ALL: &[Tests] = &[
-    Tests { name: "nodes", binary: ("crates/zookeeper", "ensemble"), filter: &[], kills: false },
-    Tests { name: "volume", binary: ("crates/fs-hdfs", "hdfs"), filter: &[], kills: true },
-    Tests { name: "server", binary: ("crates/basalt", "main"), filter: &["hdfs::"], kills: true },
+    Tests { name: "nodes", binary: ("crates/zookeeper", "ensemble"), filter: &[], harms: &[] },
+    Tests { name: "volume", binary: ("crates/fs-hdfs", "hdfs"), filter: &[], harms: &[KILLED, STOPPED] },
+    Tests { name: "server", binary: ("crates/basalt", "main"), filter: &["hdfs::"], harms: &[KILLED] },
     // HBase's master and one of its region servers beside one of ours
-    Tests { name: "join", binary: ("crates/basalt", "main"), filter: &["joined::"], kills: false },
+    Tests { name: "join", binary: ("crates/basalt", "main"), filter: &["joined::"], harms: &[] },
     // two masters and two region servers of ours, and one of HBase's below them
-    Tests { name: "own", binary: ("crates/basalt", "main"), filter: &["own::"], kills: false },
+    Tests { name: "own", binary: ("crates/basalt", "main"), filter: &["own::"], harms: &[] },
     // masters of HBase's and of ours that lead one cluster in turn
-    Tests { name: "masters", binary: ("crates/basalt", "main"), filter: &["handed::"], kills: false },
+    Tests { name: "masters", binary: ("crates/basalt", "main"), filter: &["handed::"], harms: &[] },
     // read replicas between servers of either kind, below a master of either kind
-    Tests { name: "replicas", binary: ("crates/basalt", "main"), filter: &["replicated::"], kills: false },
+    Tests { name: "replicas", binary: ("crates/basalt", "main"), filter: &["replicated::"], harms: &[] },
 ];
 
 /// A linked list that is written while servers, masters and what they stand on are killed and stopped, for as long as one likes.
-const CHAOS: Tests = Tests { name: "chaos", binary: ("crates/basalt", "main"), filter: &["chaos::"], kills: false };
+const CHAOS: Tests = Tests { name: "chaos", binary: ("crates/basalt", "main"), filter: &["chaos::"], harms: &[] };
 
 /// How long [`CHAOS`] goes on, and what it does.
 pub struct Chaos {
@@ -63,9 +72,6 @@ pub enum Masters {
     /// HBase's, two of them.
     Java,
 }
-
-/// Tests with this in their names kill a DataNode, so each is run by itself.
-const KILLS: &str = "a_dead_data_node";
 
 /// Harms a cluster for some minutes.
 pub fn chaos(report: &mut Report, chaos: &Chaos) -> anyhow::Result<()> {
@@ -141,17 +147,22 @@ fn play_all(report: &mut Report, lab: &Path, wanted: &[(&Tests, PathBuf)]) {
     let Some(mut pieces) = started else { return };
     for (tests, binary) in wanted {
         report.part(&format!("cluster: {}", tests.name), || {
-            play(&pieces, (tests, binary), tests.name, &[tests.filter, &["--skip", KILLS]].concat(), &[], LIMIT)
+            let others = [KILLED, STOPPED].map(|harm| ["--skip", harm.in_names]).concat();
+            play(&pieces, (tests, binary), tests.name, &[tests.filter, &others].concat(), &[], LIMIT)
         });
-        if tests.kills {
-            report.part(&format!("cluster: {}, a DataNode dies", tests.name), || {
-                let outcome = play(&pieces, (tests, binary), &format!("{}-dead", tests.name), &[KILLS], &[], LIMIT);
-                pieces.start_data_node(0)?;
+        for harm in tests.harms {
+            report.part(&format!("cluster: {}, {}", tests.name, harm.what), || {
+                let log = format!("{}-{}", tests.name, harm.in_names);
+                let outcome = play(&pieces, (tests, binary), &log, &[harm.in_names], &[], LIMIT);
+                pieces.start_data_node(HARMED)?;
                 outcome
             });
         }
     }
 }
+
+/// The DataNode that tests harm.
+const HARMED: usize = 0;
 
 /// Runs those tests of a binary that `which` leaves. One that found nothing to test on has failed.
 fn play(
@@ -168,7 +179,11 @@ fn play(
     let mut command = Command::new(binary);
     command.args(["--show-output", "--test-threads", "4"]).args(which).current_dir(run::root().join(tests.binary.0));
     command.env("BASALT_TEST_HDFS", pieces.hdfs()).env("BASALT_TEST_ZOOKEEPER", pieces.zookeeper());
-    command.env("BASALT_TEST_HDFS_KILL", pieces.kill_data_node(0)?).env_remove("HADOOP_CONF_DIR");
+    let node = pieces.data_node(HARMED)?;
+    for (name, signal) in [("KILL", "KILL"), ("STOP", "STOP"), ("GO_ON", "CONT")] {
+        command.env(format!("BASALT_TEST_HDFS_{name}"), format!("kill -{signal} {node}"));
+    }
+    command.env_remove("HADOOP_CONF_DIR");
     let (launcher, dir) = pieces.launcher();
     command.env("BASALT_TEST_HBASE_LAUNCHER", launcher).env("BASALT_TEST_HBASE_DIR", dir);
     command.envs(told.iter().map(|(name, value)| (name, value)));

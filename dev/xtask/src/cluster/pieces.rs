@@ -33,6 +33,7 @@ pub struct Pieces {
     jars: String,
     dir: PathBuf,
     name_node_port: u16,
+    status_port: u16,
     zookeeper_port: u16,
     data_node_ports: Vec<[u16; 3]>,
     zookeeper: Option<Piece>,
@@ -53,6 +54,7 @@ impl Pieces {
             jars: format!("{}/*", lab.join("hbase/jars").display()),
             dir,
             name_node_port: first[0],
+            status_port: first[1],
             zookeeper_port: first[2],
             data_node_ports: others.chunks_exact(3).map(|three| [three[0], three[1], three[2]]).collect(),
             zookeeper: None,
@@ -61,13 +63,12 @@ impl Pieces {
         };
         std::fs::create_dir_all(&pieces.dir)?;
         std::fs::write(pieces.launcher_path(), jvm::launcher(&pieces.jars))?;
-        let status_port = first[1];
         pieces.start_zookeeper()?;
-        pieces.start_name_node(status_port)?;
+        pieces.start_name_node()?;
         for n in 0..DATA_NODES {
             pieces.start_data_node(n)?;
         }
-        let port = pieces.zookeeper_port;
+        let (port, status_port) = (pieces.zookeeper_port, pieces.status_port);
         wait("ZooKeeper", pieces.zookeeper.as_mut(), || ask(port, "srvr").is_ok_and(|said| said.contains("Mode:")))?;
         wait("the NameNode", pieces.name_node.as_mut(), || takes_writes(status_port, DATA_NODES).unwrap_or(false))?;
         Ok(pieces)
@@ -92,15 +93,17 @@ impl Pieces {
         self.dir.join("hbase.sh")
     }
 
-    /// A command for a shell that kills a DataNode.
-    pub fn kill_data_node(&self, n: usize) -> anyhow::Result<String> {
-        Ok(format!("kill -9 {}", self.data_node(n)?))
-    }
-
     /// The process of a DataNode.
     pub fn data_node(&self, n: usize) -> anyhow::Result<u32> {
         let piece = self.data_nodes.get(n).and_then(Option::as_ref).context("there is no such DataNode")?;
         Ok(piece.child.id())
+    }
+
+    /// Calls that the NameNode has answered, those of the DataNodes among them.
+    pub fn name_node_calls(&self) -> anyhow::Result<u64> {
+        let name = format!("Hadoop:service=NameNode,name=RpcActivityForPort{}", self.name_node_port);
+        let calls = &bean(self.status_port, &name)?["RpcProcessingTimeNumOps"];
+        calls.as_u64().with_context(|| format!("{name} has no number of calls: {calls}"))
     }
 
     /// CPU time that all DataNodes have used.
@@ -152,14 +155,14 @@ impl Pieces {
         Ok(())
     }
 
-    fn start_name_node(&mut self, status_port: u16) -> anyhow::Result<()> {
+    fn start_name_node(&mut self) -> anyhow::Result<()> {
         let name = self.dir.join("nn").join("name");
         let conf = self.hadoop_conf(
             "nn",
             &[
                 ("dfs.namenode.name.dir", format!("file://{}", name.display())),
                 ("dfs.namenode.rpc-address", format!("127.0.0.1:{}", self.name_node_port)),
-                ("dfs.namenode.http-address", format!("127.0.0.1:{status_port}")),
+                ("dfs.namenode.http-address", format!("127.0.0.1:{}", self.status_port)),
             ],
         )?;
         let class = "org.apache.hadoop.hdfs.server.namenode.NameNode";
@@ -249,15 +252,17 @@ fn ask(port: u16, request: &str) -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
+/// What a server of Hadoop's, HBase's or ours on this machine shows of itself under this name.
+pub fn bean(status_port: u16, name: &str) -> anyhow::Result<serde_json::Value> {
+    let answer = ask(status_port, &format!("GET /jmx?qry={name} HTTP/1.0\r\n\r\n"))?;
+    let (_, body) = answer.split_once("\r\n\r\n").context("no body")?;
+    let mut body: serde_json::Value = serde_json::from_str(body)?;
+    Ok(body.pointer_mut("/beans/0").with_context(|| format!("no bean {name} yet"))?.take())
+}
+
 /// Are this many DataNodes there, and is the NameNode out of safe mode?
 fn takes_writes(status_port: u16, data_nodes: usize) -> anyhow::Result<bool> {
-    let bean = |name: &str| -> anyhow::Result<serde_json::Value> {
-        let path = format!("/jmx?qry=Hadoop:service=NameNode,name={name}");
-        let answer = ask(status_port, &format!("GET {path} HTTP/1.0\r\n\r\n"))?;
-        let (_, body) = answer.split_once("\r\n\r\n").context("no body")?;
-        let mut body: serde_json::Value = serde_json::from_str(body)?;
-        Ok(body.pointer_mut("/beans/0").context("no such bean yet")?.take())
-    };
+    let bean = |name: &str| bean(status_port, &format!("Hadoop:service=NameNode,name={name}"));
     let there = bean("FSNamesystemState")?.get("NumLiveDataNodes").and_then(serde_json::Value::as_u64);
     let safe_mode = bean("NameNodeInfo")?.get("Safemode").and_then(|text| text.as_str().map(str::to_owned));
     Ok(there == Some(data_nodes as u64) && safe_mode.as_deref() == Some(""))

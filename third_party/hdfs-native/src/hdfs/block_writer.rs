@@ -1,4 +1,4 @@
-use std::{sync::Arc, time::Duration};
+use std::{future::Future, sync::Arc, time::Duration};
 
 use bytes::{BufMut, Bytes, BytesMut};
 use futures::future::join_all;
@@ -18,6 +18,7 @@ use crate::{
         crypto::{FileCipher, FileCryptoCodec},
         protocol::NamenodeProtocol,
         replace_datanode::ReplaceDatanodeOnFailure,
+        silent_datanodes::{Probe, stands_still},
     },
     proto::{common, hdfs},
 };
@@ -159,6 +160,27 @@ struct Pipeline {
     // Tracks the heartbeat task so we can abort it when we close
     heartbeat_handle: JoinHandle<()>,
     failed: watch::Receiver<bool>,
+    given_up: GiveUp,
+}
+
+/// Has a pipeline that stands still end as if these of its DataNodes had failed.
+#[derive(Clone)]
+struct GiveUp(Arc<watch::Sender<Vec<usize>>>);
+
+impl GiveUp {
+    fn without(&self, nodes: Vec<usize>) {
+        let _ = self.0.send(nodes);
+    }
+
+    /// Waits until the pipeline is given up.
+    async fn nodes(receiver: &mut watch::Receiver<Vec<usize>>) -> Vec<usize> {
+        let given_up = receiver.wait_for(|nodes| !nodes.is_empty()).await;
+        match given_up.map(|nodes| nodes.clone()) {
+            Ok(nodes) => nodes,
+            // Nobody is left who could.
+            Err(_) => std::future::pending().await,
+        }
+    }
 }
 
 impl Pipeline {
@@ -172,13 +194,20 @@ impl Pipeline {
             mpsc::channel::<WritePacket>(WRITE_PACKET_BUFFER_LEN);
 
         let (failed_sender, failed) = watch::channel(false);
-        let ack_listener_handle =
-            Self::listen_for_acks(reader, ack_queue_receiever, failed_sender.clone(), handle);
+        let (give_up, given_up) = watch::channel(Vec::new());
+        let ack_listener_handle = Self::listen_for_acks(
+            reader,
+            ack_queue_receiever,
+            failed_sender.clone(),
+            given_up.clone(),
+            handle,
+        );
         let packet_sender_handle = Self::start_packet_sender(
             writer,
             packet_receiver,
             ack_queue_sender,
             failed_sender,
+            given_up,
             handle,
         );
         let heartbeat_handle = Self::start_heartbeat_sender(packet_sender.clone(), handle);
@@ -189,6 +218,7 @@ impl Pipeline {
             packet_sender_handle,
             heartbeat_handle,
             failed,
+            given_up: GiveUp(Arc::new(give_up)),
         }
     }
 
@@ -219,6 +249,8 @@ impl Pipeline {
             packet_sender_handle,
             heartbeat_handle,
             failed: _,
+            // Its other clones are of those who wait for this.
+            given_up: _given_up,
         } = self;
         heartbeat_handle.abort();
 
@@ -258,6 +290,7 @@ impl Pipeline {
         mut packet_receiver: mpsc::Receiver<WritePacket>,
         ack_queue: mpsc::Sender<WritePacket>,
         failed: watch::Sender<bool>,
+        mut given_up: watch::Receiver<Vec<usize>>,
         handle: &Handle,
     ) -> JoinHandle<Vec<WritePacket>> {
         handle.spawn(async move {
@@ -276,13 +309,18 @@ impl Pipeline {
                 }
 
                 // A stopped DataNode takes nothing once the socket's buffer is full, and says nothing.
-                let sent = tokio::time::timeout(ACK_READ_TIMEOUT, writer.write_packet(&mut packet));
-                let sent = sent.await.unwrap_or_else(|_| {
-                    Err(HdfsError::DataTransferError(format!(
-                        "Timed out sending a packet after {}s",
-                        ACK_READ_TIMEOUT.as_secs()
-                    )))
-                });
+                let sent = tokio::select! {
+                    sent = writer.write_packet(&mut packet) => sent,
+                    () = tokio::time::sleep(ACK_READ_TIMEOUT) => {
+                        Err(HdfsError::DataTransferError(format!(
+                            "Timed out sending a packet after {}s",
+                            ACK_READ_TIMEOUT.as_secs()
+                        )))
+                    }
+                    _ = GiveUp::nodes(&mut given_up) => Err(HdfsError::DataTransferError(
+                        "A DataNode of the pipeline does not answer".to_string(),
+                    )),
+                };
                 if let Err(e) = sent {
                     let _ = failed.send(true);
                     warn!("Failed to send packet to DataNode: {:?}", e);
@@ -334,12 +372,22 @@ impl Pipeline {
         mut reader: DatanodeReader,
         mut ack_queue: mpsc::Receiver<WritePacket>,
         failed: watch::Sender<bool>,
+        mut given_up: watch::Receiver<Vec<usize>>,
         handle: &Handle,
     ) -> JoinHandle<Result<WriteStatus>> {
         handle.spawn(async move {
             loop {
-                let next_ack = match tokio::time::timeout(ACK_READ_TIMEOUT, reader.read_ack()).await
-                {
+                let read = tokio::select! {
+                    read = tokio::time::timeout(ACK_READ_TIMEOUT, reader.read_ack()) => read,
+                    silent = GiveUp::nodes(&mut given_up) => {
+                        let _ = failed.send(true);
+                        return Ok(WriteStatus::Recover(
+                            silent,
+                            Self::drain_queue(ack_queue).await,
+                        ));
+                    }
+                };
+                let next_ack = match read {
                     Ok(Ok(next_ack)) => next_ack,
                     Ok(Err(e)) => {
                         let _ = failed.send(true);
@@ -535,6 +583,8 @@ impl ReplicatedBlockWriter {
         failed_nodes.dedup();
         for failed_node in &failed_nodes {
             exclude_nodes.push(existing_block.locs[*failed_node].clone());
+            self.probe()
+                .suspect(existing_block.locs[*failed_node].clone());
 
             existing_block.locs.remove(*failed_node);
             existing_block.storage_i_ds.remove(*failed_node);
@@ -715,6 +765,31 @@ impl ReplicatedBlockWriter {
         std::mem::replace(&mut self.current_packet, next_packet)
     }
 
+    fn probe(&self) -> Probe {
+        Probe {
+            protocol: Arc::clone(&self.protocol),
+            block: self.block.clone(),
+            config: Arc::clone(&self.config),
+            handle: self.handle.clone(),
+        }
+    }
+
+    /// Waits for work of a pipeline. When it stands still because some of its DataNodes do not answer, the pipeline is given up without
+    /// them: then the work ends, as with a DataNode that failed.
+    async fn watched<T>(&self, give_up: GiveUp, work: impl Future<Output = T>) -> T {
+        let mut work = std::pin::pin!(work);
+        let silent = async {
+            stands_still(&self.handle).await;
+            self.probe().silent().await
+        };
+        tokio::select! {
+            biased;
+            done = &mut work => return done,
+            silent = silent => give_up.without(silent),
+        }
+        work.await
+    }
+
     async fn send_current_packet(&mut self) -> Result<()> {
         // Create a fresh packet
         let mut current_packet = self.create_next_packet();
@@ -724,7 +799,8 @@ impl ReplicatedBlockWriter {
                 "Block writer is closed".to_string(),
             ))?;
 
-            if let Err(packet) = pipeline.send_packet(current_packet).await {
+            let sending = pipeline.send_packet(current_packet);
+            if let Err(packet) = self.watched(pipeline.given_up.clone(), sending).await {
                 // Shutdown the pipeline and try to recover
                 current_packet = packet;
                 match pipeline.shutdown().await? {
@@ -757,7 +833,9 @@ impl ReplicatedBlockWriter {
             let mut pipeline = self.pipeline.take().ok_or_else(|| {
                 HdfsError::DataTransferError("Block writer is closed".to_string())
             })?;
-            if pipeline.wait_for_ack(&mut acknowledgement).await {
+            let give_up = pipeline.given_up.clone();
+            let acknowledged = pipeline.wait_for_ack(&mut acknowledgement);
+            if self.watched(give_up, acknowledged).await {
                 self.pipeline = Some(pipeline);
                 return Ok(self.block.b.clone());
             }
@@ -824,15 +902,11 @@ impl ReplicatedBlockWriter {
         self.send_current_packet().await?;
 
         loop {
-            match self
-                .pipeline
-                .take()
-                .ok_or(HdfsError::DataTransferError(
-                    "Block writer closed prematurely".to_string(),
-                ))?
-                .shutdown()
-                .await?
-            {
+            let pipeline = self.pipeline.take().ok_or_else(|| {
+                HdfsError::DataTransferError("Block writer closed prematurely".to_string())
+            })?;
+            let give_up = pipeline.given_up.clone();
+            match self.watched(give_up, pipeline.shutdown()).await? {
                 WriteStatus::Success => return Ok(self.block.b),
                 WriteStatus::Recover(failed_nodes, packets_to_replay) => {
                     self.recover(failed_nodes, packets_to_replay, None).await?

@@ -10,3 +10,4 @@ pub(crate) mod hedged_read;
 pub(crate) mod protocol;
 pub(crate) mod proxy;
 pub(crate) mod replace_datanode;
+pub(crate) mod silent_datanodes;

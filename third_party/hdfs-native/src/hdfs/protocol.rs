@@ -12,6 +12,7 @@ use uuid::Uuid;
 use crate::Result;
 use crate::acl::AclEntry;
 use crate::hdfs::proxy::NameServiceProxy;
+use crate::hdfs::silent_datanodes::SilentDatanodes;
 use crate::proto::hdfs::{
     self, DataEncryptionKeyProto, FsServerDefaultsProto, GetDataEncryptionKeyResponseProto,
 };
@@ -35,6 +36,8 @@ pub(crate) struct NamenodeProtocol {
     // We need a sync mutex for these
     server_defaults: tokio::sync::Mutex<Option<FsServerDefaultsProto>>,
     encryption_key: tokio::sync::Mutex<Option<DataEncryptionKeyProto>>,
+    // What one file finds out is of use to the next.
+    pub(crate) silent_datanodes: SilentDatanodes,
 }
 
 impl NamenodeProtocol {
@@ -48,6 +51,7 @@ impl NamenodeProtocol {
             lease_renewer: Mutex::new(None),
             server_defaults: tokio::sync::Mutex::new(None),
             encryption_key: tokio::sync::Mutex::new(None),
+            silent_datanodes: SilentDatanodes::default(),
         }
     }
 
