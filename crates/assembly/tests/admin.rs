@@ -55,6 +55,18 @@ async fn a_region_is_closed_by_the_server_that_is_meant_and_no_other() {
         ..pb::CloseRegionRequest::default()
     };
     let start_code = place.node.server().name().start_code;
+    let open = |start_code| pb::OpenRegionRequest {
+        open_info: vec![pb::open_region_request::RegionOpenInfo {
+            region: to_proto::region_info(&info),
+            ..pb::open_region_request::RegionOpenInfo::default()
+        }],
+        server_start_code: Some(start_code),
+        ..pb::OpenRegionRequest::default()
+    };
+    let opened: pb::OpenRegionResponse = place.call(Method::AdminOpenRegion, &open(start_code)).await.expect("it is");
+    assert_eq!(opened.opening_state, [pb::open_region_response::RegionOpeningState::AlreadyOpened as i32]);
+    let refused = place.call::<pb::OpenRegionResponse>(Method::AdminOpenRegion, &open(start_code + 1)).await;
+    assert!(refused.expect_err("another server").message().contains("different server with startCode"));
     let method = Method::AdminCloseRegion;
     let refused = place.call::<pb::CloseRegionResponse>(method, &close(start_code + 1)).await;
     assert!(refused.expect_err("another server").message().contains("different server with startCode"));
@@ -62,6 +74,8 @@ async fn a_region_is_closed_by_the_server_that_is_meant_and_no_other() {
     assert!(closed.closed && place.node.server().region(info.encoded_name()).is_none());
     let again = place.call::<pb::CloseRegionResponse>(method, &close(start_code)).await;
     assert_eq!(again.expect_err("closed").kind(), rpc::Kind::NotServingRegion);
+    let refused = place.call::<pb::OpenRegionResponse>(Method::AdminOpenRegion, &open(start_code)).await;
+    assert!(refused.expect_err("the master opens it").message().contains("ask the master to assign it"));
     place.stop().await;
 }
 

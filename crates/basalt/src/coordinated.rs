@@ -133,7 +133,9 @@ impl Coordination {
     ) -> Result<Coordination> {
         #[cfg(feature = "zookeeper")]
         if let Some(connect) = crate::quorum::connect_string(config) {
-            return Ok(Coordination::Ensemble(crate::quorum::connect(config, connect).await?));
+            let ensemble = crate::quorum::connect(config, connect).await?;
+            ensemble.register_metrics(ports.pages.registry());
+            return Ok(Coordination::Ensemble(ensemble));
         }
         let endpoint = ports.endpoint.take().context("the ZooKeeper endpoint was started before")?;
         let tree = endpoint.tree();

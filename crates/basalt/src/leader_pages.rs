@@ -19,6 +19,7 @@ use web::settings::{INFO_BIND_ADDRESS, INFO_PORT};
 use web::status::{
     Balance, Cluster, InTransition, Property, Region, Requests, Server, ServerGroup, StatusSource, Table,
 };
+use zookeeper::Ensemble;
 
 /// The source of the pages. Knows little while the master is a backup.
 pub struct LeaderPages {
@@ -42,16 +43,17 @@ struct Ready {
 
 impl LeaderPages {
     /// Pages of a master that waits.
-    pub fn new(config: &Config, clock: &Arc<dyn Clock>, name: &ServerName, quorum: &str) -> LeaderPages {
+    pub fn new(config: &Config, clock: &Arc<dyn Clock>, name: &ServerName, ensemble: &Ensemble) -> LeaderPages {
         let (registry, started_ms) = (Registry::new(), clock.now_ms().0);
         let process = OwnProcess::new(started_ms);
         process.register(&registry);
+        ensemble.register_metrics(&registry);
         LeaderPages {
             config: config.clone(),
             clock: clock.clone(),
             started_ms,
             name: name.clone(),
-            quorum: quorum.to_owned(),
+            quorum: ensemble.connect_string().to_owned(),
             ready: OnceLock::new(),
             registry,
             process,

@@ -104,7 +104,7 @@ impl Process {
         let znodes = Arc::new(HBaseZnodes::new(quorum::store(&ensemble), &parent, bound.port(), rng.clone()));
         znodes.create_base_nodes()?;
         ensemble.written().await?;
-        let pages = Arc::new(LeaderPages::new(&anywhere(config), &clock, &name, ensemble.connect_string()));
+        let pages = Arc::new(LeaderPages::new(&anywhere(config), &clock, &name, &ensemble));
         let info_server = pages.bind()?;
         let info_port = info_server.as_ref().map(|server| server.local_addr().port());
         // It ends with the process.

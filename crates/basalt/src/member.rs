@@ -140,7 +140,7 @@ impl Start<'_> {
             bail!("a region server joins a cluster: set hbase.cluster.distributed = true and hbase.zookeeper.quorum");
         };
         let ensemble = quorum::connect(&config, connect).await?;
-        let pages = Arc::new(MemberPages::new(&anywhere(&config), &clock, ensemble.connect_string()));
+        let pages = Arc::new(MemberPages::new(&anywhere(&config), &clock, &ensemble));
         let info_server = pages.bind()?;
         let info_port = info_server.as_ref().map(|server| server.local_addr().port());
         // It ends with the process.

@@ -19,6 +19,7 @@ use web::details::{
 };
 use web::settings::{REGION_SERVER_INFO_BIND_ADDRESS, REGION_SERVER_INFO_PORT};
 use web::status::{Port, Property, Region, Requests, StatusSource, Table};
+use zookeeper::Ensemble;
 
 /// HBase's port, where the configuration names none.
 const USUAL_PORT: i32 = 16_030;
@@ -45,15 +46,16 @@ struct Ready {
 
 impl MemberPages {
     /// Pages of a server that is not let in yet.
-    pub fn new(config: &Config, clock: &Arc<dyn Clock>, quorum: &str) -> MemberPages {
+    pub fn new(config: &Config, clock: &Arc<dyn Clock>, ensemble: &Ensemble) -> MemberPages {
         let (registry, started_ms) = (Registry::new(), clock.now_ms().0);
         let process = OwnProcess::new(started_ms);
         process.register(&registry);
+        ensemble.register_metrics(&registry);
         MemberPages {
             config: config.clone(),
             clock: clock.clone(),
             started_ms,
-            quorum: quorum.to_owned(),
+            quorum: ensemble.connect_string().to_owned(),
             ready: OnceLock::new(),
             registry,
             process,

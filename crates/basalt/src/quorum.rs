@@ -4,13 +4,14 @@
 //! ends at once, as HBase's do: others may be doing its work.
 
 use crate::settings;
-use anyhow::{Result, bail};
-use base::Config;
+use anyhow::{Context, Result, bail};
+use base::{Config, TextSetting};
+use coordination::settings::{CLIENT_SECURE, KEY_STORE, SASL_PASSWORD_FILE, SASL_USERNAME, TRUST_STORE};
 use coordination::{HBaseZnodes, ZnodeStore};
 use model::ServerName;
 use std::sync::Arc;
 use std::time::Duration;
-use zookeeper::{Claim, Ensemble, Options};
+use zookeeper::{Claim, Ensemble, Options, Sasl, Security, Tls};
 
 /// Members of the ensemble as the client takes them, `host:port,host:port`; `None` where the embedded endpoint is to serve.
 pub fn connect_string(config: &Config) -> Option<String> {
@@ -28,12 +29,42 @@ pub fn connect_string(config: &Config) -> Option<String> {
 pub async fn connect(config: &Config, connect: String) -> Result<Arc<Ensemble>> {
     let asked_ms = config.get(&coordination::settings::SESSION_TIMEOUT_MS);
     let session_timeout = Duration::from_millis(u64::from(asked_ms));
-    let ensemble = Ensemble::connect(Options { connect, session_timeout }).await?;
+    let security = security(config)?;
+    let ensemble = Ensemble::connect(Options { connect, session_timeout, security }).await?;
     let granted_ms = ensemble.session_timeout().as_millis();
     if granted_ms < u128::from(asked_ms) {
         tracing::info!("the ZooKeeper ensemble grants a session of {granted_ms} ms where {asked_ms} ms were asked for");
     }
     Ok(Arc::new(ensemble))
+}
+
+/// How sessions are secured, with what is in the files that the configuration names.
+fn security(config: &Config) -> Result<Security> {
+    let text = |setting: &TextSetting| config.text(setting.key).map(str::trim).filter(|text| !text.is_empty());
+    let read = |setting: &TextSetting| {
+        let Some(file) = text(setting) else { return Ok(None) };
+        let read = std::fs::read_to_string(file);
+        read.map(Some).with_context(|| format!("cannot read {file}, which {} names", setting.key))
+    };
+    let sasl = match text(&SASL_USERNAME) {
+        Some(username) => {
+            let password = read(&SASL_PASSWORD_FILE)?.with_context(|| {
+                format!("{} has a name, and {} names no file with its password", SASL_USERNAME.key, SASL_PASSWORD_FILE.key)
+            })?;
+            let password = password.lines().next().unwrap_or_default().to_owned();
+            Some(Sasl { username: username.to_owned(), password })
+        }
+        None => None,
+    };
+    let tls = if config.get(&CLIENT_SECURE) {
+        let trusted = read(&TRUST_STORE)?.with_context(|| {
+            format!("{} is true, and {} names no file of trusted certificates", CLIENT_SECURE.key, TRUST_STORE.key)
+        })?;
+        Some(Tls { trusted, identity: read(&KEY_STORE)? })
+    } else {
+        None
+    };
+    Ok(Security { sasl, tls })
 }
 
 /// Waits until this process is the active master. A node that an earlier process at the same address left is removed, as HBase does.

@@ -54,13 +54,66 @@ pub const SESSION_TIMEOUT_MS: Setting<u32> = Setting {
           its maxSessionTimeout says more. The process ends when its session does.",
 };
 
+/// The name that an ensemble knows the process by.
+pub const SASL_USERNAME: TextSetting = TextSetting::any(
+    "basalt.zookeeper.sasl.username",
+    "none",
+    "Name by which the process proves itself to a ZooKeeper ensemble (SASL, DIGEST-MD5), in builds with the feature zookeeper. Its nodes can be \
+     changed by processes of that name alone and read by all, as HBase's are where ZooKeeper is secured: all servers of a cluster have the same. \
+     Without it everybody may change them.",
+);
+
+/// The file with its password.
+pub const SASL_PASSWORD_FILE: TextSetting = TextSetting::any(
+    "basalt.zookeeper.sasl.password.file",
+    "none",
+    "File whose first line is the password for basalt.zookeeper.sasl.username.",
+);
+
+/// Whether sessions are over TLS.
+pub const CLIENT_SECURE: Setting<bool> = Setting {
+    key: "zookeeper.client.secure",
+    default: false,
+    min: false,
+    max: true,
+    unit: "",
+    doc: "Whether sessions with a ZooKeeper ensemble are over TLS, in builds with the feature zookeeper-tls. A property of ZooKeeper's own client.",
+};
+
+/// Authorities that are trusted.
+pub const TRUST_STORE: TextSetting = TextSetting::any(
+    "zookeeper.ssl.trustStore.location",
+    "none",
+    "PEM file of the authorities whose certificates of ZooKeeper servers are trusted. A property of ZooKeeper's own client; other formats than PEM \
+     are not read.",
+);
+
+/// What this process shows.
+pub const KEY_STORE: TextSetting = TextSetting::any(
+    "zookeeper.ssl.keyStore.location",
+    "none",
+    "PEM file with the certificate of this process and its key, for ensembles that ask for one. A property of ZooKeeper's own client; other \
+     formats than PEM are not read.",
+);
+
 /// Path of the base node.
 pub const ZNODE_PARENT: TextSetting =
     TextSetting::any("zookeeper.znode.parent", "/hbase", "Root of HBase's nodes in the ZooKeeper endpoint.");
 
 /// Every row.
-pub const ALL: &[&dyn SettingRow] =
-    &[&CLIENT_PORT, &TICK_TIME_MS, &MAX_CLIENT_CONNECTIONS, &DATA_DIRECTORY, &SESSION_TIMEOUT_MS, &ZNODE_PARENT];
+pub const ALL: &[&dyn SettingRow] = &[
+    &CLIENT_PORT,
+    &TICK_TIME_MS,
+    &MAX_CLIENT_CONNECTIONS,
+    &DATA_DIRECTORY,
+    &SESSION_TIMEOUT_MS,
+    &SASL_USERNAME,
+    &SASL_PASSWORD_FILE,
+    &CLIENT_SECURE,
+    &TRUST_STORE,
+    &KEY_STORE,
+    &ZNODE_PARENT,
+];
 
 /// The base node: `zookeeper.znode.parent`, or `/hbase`.
 pub fn znode_parent(config: &Config) -> &str {

@@ -1,16 +1,16 @@
 //! The session, the task that writes what is wanted, and the claim of a node that one process has.
 
+use crate::calls::Calls;
+use crate::security::Security;
 use crate::wanted::{Wanted, Wish};
+use base::metrics::Registry;
 use bytes::Bytes;
 use coordination::{Answer, Awaited, Claim, Coordinator, SessionOver, TreeError, ZnodeStore};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use zookeeper_client::{Acls, Client, CreateMode, CreateOptions, Error, EventType, SessionState};
-
-const PERSISTENT: CreateOptions<'static> = CreateMode::Persistent.with_acls(Acls::anyone_all());
-const EPHEMERAL: CreateOptions<'static> = CreateMode::Ephemeral.with_acls(Acls::anyone_all());
+use zookeeper_client::{Client, CreateMode, CreateOptions, Error, EventType, SessionInfo, SessionState};
 
 /// Between attempts while the ensemble does not answer.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -22,6 +22,25 @@ pub struct Options {
     pub connect: String,
     /// Asked for; the ensemble may grant less.
     pub session_timeout: Duration,
+    /// What it is opened with.
+    pub security: Security,
+}
+
+impl Options {
+    /// Opens a session, or goes on with one. The inner error is the ensemble's.
+    async fn open(&self, session: Option<SessionInfo>) -> Result<Result<Client, Error>, String> {
+        let connector = Client::connector().with_session_timeout(self.session_timeout);
+        let connector = match session {
+            Some(session) => connector.with_session(session),
+            None => connector,
+        };
+        let connector = self.security.apply(connector)?;
+        #[cfg(feature = "tls")]
+        if self.security.tls.is_some() {
+            return Ok(connector.secure_connect(&self.connect).await);
+        }
+        Ok(connector.connect(&self.connect).await)
+    }
 }
 
 /// Why there is no session.
@@ -39,6 +58,20 @@ pub enum EnsembleError {
         /// What the client says.
         source: Error,
     },
+    /// The name or the password is wrong.
+    #[error(
+        "the ZooKeeper ensemble {connect} refuses this process ({source}): look at basalt.zookeeper.sasl.username and the file that \
+         basalt.zookeeper.sasl.password.file names"
+    )]
+    Refused {
+        /// Whom it was asked.
+        connect: String,
+        /// What the client says.
+        source: Error,
+    },
+    /// It cannot be used as it is set.
+    #[error("the ZooKeeper ensemble cannot be reached as it is set: {0}")]
+    Unusable(String),
     /// The session is over.
     #[error("the ZooKeeper session is over: {0}")]
     Lost(String),
@@ -48,6 +81,7 @@ pub enum EnsembleError {
 pub struct Ensemble {
     options: Options,
     wanted: Arc<Wanted>,
+    calls: Arc<Calls>,
     /// The client of now: another after the session was resumed.
     client: watch::Receiver<Client>,
     lost: watch::Receiver<Option<String>>,
@@ -58,20 +92,29 @@ impl Ensemble {
     /// Opens a session.
     ///
     /// # Errors
-    /// [`EnsembleError::Unreachable`].
+    /// [`EnsembleError::Unreachable`], [`EnsembleError::Refused`], [`EnsembleError::Unusable`].
     pub async fn connect(options: Options) -> Result<Ensemble, EnsembleError> {
-        let connector = Client::connector().with_session_timeout(options.session_timeout);
-        let first = connector.connect(&options.connect).await.map_err(|source| EnsembleError::Unreachable {
-            connect: options.connect.clone(),
-            seconds: options.session_timeout.as_secs(),
-            source,
-        })?;
+        let connect = options.connect.clone();
+        let first = match options.open(None).await.map_err(EnsembleError::Unusable)? {
+            Ok(first) => first,
+            Err(source @ Error::AuthFailed) => return Err(EnsembleError::Refused { connect, source }),
+            Err(source) => {
+                let seconds = options.session_timeout.as_secs();
+                return Err(EnsembleError::Unreachable { connect, seconds, source });
+            }
+        };
         let wanted = Arc::new(Wanted::new());
         let (clients, client) = watch::channel(first);
         let (ends, lost) = watch::channel(None);
-        let keeper = Keeper { options: options.clone(), wanted: wanted.clone(), clients, ends };
+        let calls = Arc::new(Calls::default());
+        let keeper = Keeper { options: options.clone(), wanted: wanted.clone(), calls: calls.clone(), clients, ends };
         let task = tokio::spawn(keeper.run());
-        Ok(Ensemble { options, wanted, client, lost, task })
+        Ok(Ensemble { options, wanted, calls, client, lost, task })
+    }
+
+    /// Puts what its calls took into `registry`.
+    pub fn register_metrics(&self, registry: &Registry) {
+        self.calls.register(registry);
     }
 
     /// The timeout that the ensemble granted.
@@ -118,10 +161,11 @@ impl Ensemble {
     /// [`EnsembleError::Lost`].
     pub async fn claim(&self, path: &str, value: &[u8]) -> Result<Claim, EnsembleError> {
         self.retried(|client: Client| async move {
-            match client.create(path, value, &EPHEMERAL).await {
+            let ephemeral = self.options.security.making(CreateMode::Ephemeral);
+            match self.calls.write(client.create(path, value, &ephemeral)).await {
                 Ok(_) => Ok(Claim::Ours),
                 Err(Error::NodeExists) => {
-                    let (found, stat) = client.get_data(path).await?;
+                    let (found, stat) = self.calls.read(client.get_data(path)).await?;
                     // An answer that was lost leaves a node of our own.
                     let is_ours = stat.ephemeral_owner == client.session_id().0;
                     Ok(if is_ours { Claim::Ours } else { Claim::Taken(Bytes::from(found)) })
@@ -138,7 +182,7 @@ impl Ensemble {
     /// [`EnsembleError::Lost`].
     pub async fn remove(&self, path: &str) -> Result<(), EnsembleError> {
         self.retried(|client: Client| async move {
-            match client.delete(path, None).await {
+            match self.calls.write(client.delete(path, None)).await {
                 Ok(()) | Err(Error::NoNode) => Ok(()),
                 Err(error) => Err(error),
             }
@@ -152,7 +196,7 @@ impl Ensemble {
     /// [`EnsembleError::Lost`].
     pub async fn changed(&self, path: &str) -> Result<(), EnsembleError> {
         self.retried(|client: Client| async move {
-            let (stat, watcher) = client.check_and_watch_stat(path).await?;
+            let (stat, watcher) = self.calls.read(client.check_and_watch_stat(path)).await?;
             if stat.is_some() {
                 watcher.changed().await;
             }
@@ -170,9 +214,9 @@ impl Ensemble {
             let seen = seen.clone();
             async move {
                 loop {
-                    let (value, watcher) = match client.get_and_watch_data(path).await {
+                    let (value, watcher) = match self.calls.read(client.get_and_watch_data(path)).await {
                         Ok((value, _, watcher)) => (Some(Bytes::from(value)), watcher),
-                        Err(Error::NoNode) => match client.check_and_watch_stat(path).await? {
+                        Err(Error::NoNode) => match self.calls.read(client.check_and_watch_stat(path)).await? {
                             (None, watcher) => (None, watcher),
                             // It was made in between.
                             (Some(_), _) => continue,
@@ -198,7 +242,7 @@ impl Ensemble {
     /// [`EnsembleError::Lost`].
     pub async fn children(&self, path: &str) -> Result<Vec<String>, EnsembleError> {
         self.retried(|client: Client| async move {
-            match client.list_children(path).await {
+            match self.calls.read(client.list_children(path)).await {
                 Err(Error::NoNode) => Ok(Vec::new()),
                 outcome => outcome,
             }
@@ -215,9 +259,9 @@ impl Ensemble {
             let seen = seen.clone();
             async move {
                 loop {
-                    let (mut names, watcher) = match client.list_and_watch_children(path).await {
+                    let (mut names, watcher) = match self.calls.read(client.list_and_watch_children(path)).await {
                         Ok(found) => found,
-                        Err(Error::NoNode) => match client.check_and_watch_stat(path).await? {
+                        Err(Error::NoNode) => match self.calls.read(client.check_and_watch_stat(path)).await? {
                             (None, watcher) => (Vec::new(), watcher),
                             // It was made in between.
                             (Some(_), _) => continue,
@@ -244,7 +288,7 @@ impl Ensemble {
     /// [`EnsembleError::Lost`].
     pub async fn value(&self, path: &str) -> Result<Option<Bytes>, EnsembleError> {
         self.retried(|client: Client| async move {
-            match client.get_data(path).await {
+            match self.calls.read(client.get_data(path)).await {
                 Ok((value, _)) => Ok(Some(Bytes::from(value))),
                 Err(Error::NoNode) => Ok(None),
                 Err(error) => Err(error),
@@ -259,8 +303,8 @@ impl Ensemble {
     /// [`EnsembleError::Lost`].
     pub async fn latest_value(&self, path: &str) -> Result<Option<Bytes>, EnsembleError> {
         self.retried(|client: Client| async move {
-            client.sync(path).await?;
-            match client.get_data(path).await {
+            self.calls.sync(client.sync(path)).await?;
+            match self.calls.read(client.get_data(path)).await {
                 Ok((value, _)) => Ok(Some(Bytes::from(value))),
                 Err(Error::NoNode) => Ok(None),
                 Err(error) => Err(error),
@@ -317,7 +361,7 @@ impl From<EnsembleError> for SessionOver {
     fn from(error: EnsembleError) -> SessionOver {
         match error {
             EnsembleError::Lost(why) => SessionOver(why),
-            unreachable @ EnsembleError::Unreachable { .. } => SessionOver(unreachable.to_string()),
+            never_begun => SessionOver(never_begun.to_string()),
         }
     }
 }
@@ -370,6 +414,7 @@ fn is_passing(error: &Error) -> bool {
 struct Keeper {
     options: Options,
     wanted: Arc<Wanted>,
+    calls: Arc<Calls>,
     clients: watch::Sender<Client>,
     ends: watch::Sender<Option<String>>,
 }
@@ -408,7 +453,7 @@ impl Keeper {
     /// Whether all is as it is wanted.
     async fn write_all(&self, client: &Client) -> bool {
         while let Some((path, wish)) = self.wanted.next() {
-            match write(client, &path, &wish).await {
+            match self.write(client, &path, &wish).await {
                 Ok(()) => self.wanted.done(&path, &wish),
                 Err(error) if is_passing(&error) => return false,
                 Err(error) => {
@@ -428,8 +473,7 @@ impl Keeper {
             return Err("the ensemble refused our credentials".to_owned());
         }
         loop {
-            let connector = Client::connector().with_session_timeout(self.options.session_timeout);
-            match connector.with_session(session.clone()).connect(&self.options.connect).await {
+            match self.options.open(Some(session.clone())).await? {
                 Ok(client) => return Ok(client),
                 Err(Error::SessionExpired) => {
                     let timeout_ms = self.clients.borrow().session_timeout().as_millis();
@@ -440,49 +484,54 @@ impl Keeper {
             tokio::time::sleep(PAUSE).await;
         }
     }
-}
 
-async fn write(client: &Client, path: &str, wish: &Wish) -> Result<(), Error> {
-    match wish {
-        Wish::Exists => make(client, path, &[], &PERSISTENT).await.map(drop),
-        Wish::Gone => match client.delete(path, None).await {
-            Ok(()) | Err(Error::NoNode) => Ok(()),
-            Err(error) => Err(error),
-        },
-        Wish::Has { value, ephemeral: false } => match client.set_data(path, value, None).await {
-            Err(Error::NoNode) => make(client, path, value, &PERSISTENT).await.map(drop),
-            outcome => outcome.map(drop),
-        },
-        Wish::Has { value, ephemeral: true } => {
-            if make(client, path, value, &EPHEMERAL).await? {
-                return Ok(());
+    async fn write(&self, client: &Client, path: &str, wish: &Wish) -> Result<(), Error> {
+        let set = |value| self.calls.write(client.set_data(path, value, None));
+        match wish {
+            Wish::Exists => self.make(client, path, &[], CreateMode::Persistent).await.map(drop),
+            Wish::Gone => match self.calls.write(client.delete(path, None)).await {
+                Ok(()) | Err(Error::NoNode) => Ok(()),
+                Err(error) => Err(error),
+            },
+            Wish::Has { value, ephemeral: false } => match set(value).await {
+                Err(Error::NoNode) => self.make(client, path, value, CreateMode::Persistent).await.map(drop),
+                outcome => outcome.map(drop),
+            },
+            Wish::Has { value, ephemeral: true } => {
+                if self.make(client, path, value, CreateMode::Ephemeral).await? {
+                    return Ok(());
+                }
+                let (_, stat) = self.calls.read(client.get_data(path)).await?;
+                if stat.ephemeral_owner != client.session_id().0 {
+                    return Err(Error::NodeExists);
+                }
+                set(value).await.map(drop)
             }
-            let (_, stat) = client.get_data(path).await?;
-            if stat.ephemeral_owner != client.session_id().0 {
-                return Err(Error::NodeExists);
-            }
-            client.set_data(path, value, None).await.map(drop)
         }
     }
-}
 
-/// Makes a node, with those above it; false when it is there already.
-async fn make(client: &Client, path: &str, value: &[u8], options: &CreateOptions<'_>) -> Result<bool, Error> {
-    match client.create(path, value, options).await {
-        Ok(_) => return Ok(true),
-        Err(Error::NodeExists) => return Ok(false),
-        Err(Error::NoNode) => {}
-        Err(error) => return Err(error),
-    }
-    for (at, _) in path.match_indices('/').skip(1) {
-        match client.create(&path[..at], &[], &PERSISTENT).await {
-            Ok(_) | Err(Error::NodeExists) => {}
+    /// Makes a node, with those above it; false when it is there already.
+    async fn make(&self, client: &Client, path: &str, value: &[u8], mode: CreateMode) -> Result<bool, Error> {
+        let create = async |path: &str, value: &[u8], mode: CreateMode| {
+            let options: CreateOptions<'static> = self.options.security.making(mode);
+            self.calls.write(client.create(path, value, &options)).await
+        };
+        match create(path, value, mode).await {
+            Ok(_) => return Ok(true),
+            Err(Error::NodeExists) => return Ok(false),
+            Err(Error::NoNode) => {}
             Err(error) => return Err(error),
         }
-    }
-    match client.create(path, value, options).await {
-        Ok(_) => Ok(true),
-        Err(Error::NodeExists) => Ok(false),
-        Err(error) => Err(error),
+        for (at, _) in path.match_indices('/').skip(1) {
+            match create(&path[..at], &[], CreateMode::Persistent).await {
+                Ok(_) | Err(Error::NodeExists) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        match create(path, value, mode).await {
+            Ok(_) => Ok(true),
+            Err(Error::NodeExists) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 }

@@ -3,7 +3,7 @@
 #[path = "../../coordination/tests/shared/mod.rs"]
 mod shared;
 
-use basalt_zookeeper::{Claim, Ensemble, EnsembleError, Options};
+use basalt_zookeeper::{Claim, Ensemble, EnsembleError, Options, Security};
 use bytes::Bytes;
 use coordination::{Coordinator, ZnodeStore};
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ fn options() -> Option<Options> {
         println!("skipped: BASALT_TEST_ZOOKEEPER names no ensemble");
         return None;
     };
-    Some(Options { connect, session_timeout: Duration::from_secs(6) })
+    Some(Options { connect, session_timeout: Duration::from_secs(6), security: Security::default() })
 }
 
 fn base(name: &str) -> String {
@@ -68,7 +68,7 @@ async fn a_claimed_node_is_one_sessions() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_ensemble_that_does_not_answer_is_named() {
     // Nobody listens on port 1.
-    let options = Options { connect: "127.0.0.1:1".into(), session_timeout: Duration::from_secs(1) };
+    let options = Options { connect: "127.0.0.1:1".into(), session_timeout: Duration::from_secs(1), security: Security::default() };
     let error = Ensemble::connect(options).await.err().expect("nobody is there");
     assert!(matches!(error, EnsembleError::Unreachable { .. }), "{error}");
     let text = error.to_string();

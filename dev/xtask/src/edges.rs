@@ -61,7 +61,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     ("rpc", &["base", "cell", "compression", "proto", "convert", "trace"], &[]),
     ("coordination", &["base", "model", "proto", "convert"], &[]),
     // a session with a real ensemble, behind the trait of coordination
-    ("zookeeper", &["coordination"], &["base"]),
+    ("zookeeper", &["base", "coordination"], &[]),
     ("client", &["base", "cell", "model", "filter", "proto", "convert", "rpc", "coordination", "trace"], &[]),
     (
         "regionserver",

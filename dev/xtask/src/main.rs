@@ -82,8 +82,8 @@ fn command(command: Command) -> anyhow::Result<()> {
         Command::Interop { against, only, suites } => {
             reported(|report| interop::run(report, against.into(), only.as_deref(), &suites))
         }
-        Command::Cluster { minutes: Some(minutes), seed, masters, .. } => {
-            reported(|report| cluster::chaos(report, &cluster::Chaos { minutes, seed, masters }))
+        Command::Cluster { minutes: Some(minutes), seed, masters, hbases_list, .. } => {
+            reported(|report| cluster::chaos(report, &cluster::Chaos { minutes, seed, masters, hbases_list }))
         }
         Command::Cluster { tests, .. } => reported(|report| cluster::run(report, &tests, false)),
         Command::Kill { rounds, seed, against, sabotage } => {

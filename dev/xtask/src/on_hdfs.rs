@@ -230,7 +230,10 @@ impl Cluster {
 fn configuration(pieces: &Pieces, info_port: u16) -> anyhow::Result<PathBuf> {
     let (_, dir) = pieces.launcher();
     let conf = dir.join("conf");
-    std::fs::create_dir_all(&conf)?;
+    // The pages are in no jar; what shows the metrics wants their directories.
+    for pages in ["regionserver", "static"] {
+        std::fs::create_dir_all(conf.join("hbase-webapps").join(pages))?;
+    }
     let (hdfs, zookeeper) = (pieces.hdfs(), pieces.zookeeper());
     let (host, port) = zookeeper.split_once(':').context("host:port")?;
     let tmp = dir.join("tmp").display().to_string();

@@ -1,19 +1,21 @@
 //! A cluster that is harmed for as long as one likes: servers, masters, DataNodes, the NameNode and ZooKeeper are killed, stopped and continued,
 //! regions are moved, split, merged, flushed, compacted and balanced, while clients write a linked list ([`list`]) and read what was acknowledged. At
 //! the end every acknowledged node is there, no read missed one at any time, and the master's own check finds nothing. Follows:
-//! `IntegrationTestBigLinkedList` under a `ChaosMonkey`.
+//! `IntegrationTestBigLinkedList` under a `ChaosMonkey`, which may itself write beside it ([`hbases_list`]).
 //!
-//! `cargo xtask cluster --minutes 20` runs it, with `--masters java` below HBase's masters. The seed decides what is done and written; how it
+//! `cargo xtask cluster --minutes 20` runs it, with `--masters java` below HBase's masters, with `--hbases-list` beside HBase's own list. The seed decides what is done and written; how it
 //! interleaves is the machine's business.
 #![cfg(all(feature = "hdfs", feature = "zookeeper"))]
 #![allow(clippy::disallowed_methods, reason = "tests of a process work on real processes")]
 
+mod hbases_list;
 mod list;
 
 use crate::joined::lab::{LIMIT, Lab, Piece, SESSION_TIMEOUT_MS, regions, servers, until};
 use base::Rng;
 use bytes::Bytes;
 use client::{Connection, Options, RegionLocation};
+use hbases_list::HbasesList;
 use list::List;
 use model::{FamilyDescriptor, Get, ServerName, TableDescriptor, TableName};
 use proto::pb::ProcedureState;
@@ -77,6 +79,7 @@ struct Monkey {
     table: TableName,
     rng: Rng,
     list: Arc<List>,
+    hbases_list: Option<HbasesList>,
     /// HBase's masters lead, and not ours.
     java_leads: bool,
     masters: Vec<Piece>,
@@ -116,6 +119,9 @@ async fn nothing_acknowledged_is_lost_whatever_dies() {
     monkey.lab.note(&format!("the end: {}", monkey.list.counts()));
     let nodes = monkey.list.verify().await.unwrap_or_else(|wrong| panic!("{wrong:#?}"));
     monkey.lab.note(&format!("{nodes} nodes are there, each names the one before"));
+    if let Some(list) = monkey.hbases_list.take() {
+        list.verify(&monkey.lab).await;
+    }
     monkey.nothing_is_found().await;
 }
 
@@ -130,6 +136,7 @@ impl Monkey {
             table,
             rng: Rng::seeded(seed),
             list,
+            hbases_list: HbasesList::wanted(),
             java_leads,
             masters: Vec::new(),
             servers: Vec::new(),
@@ -227,6 +234,9 @@ impl Monkey {
     }
 
     async fn harm(&mut self, harm: Harm) {
+        if let Some(list) = &mut self.hbases_list {
+            list.go_on(&self.lab);
+        }
         self.list.take_slowest();
         let began = Instant::now();
         match harm {

@@ -43,7 +43,12 @@ impl Piece {
 
     /// Whether it has ended.
     pub fn has_ended(&mut self) -> bool {
-        self.child.try_wait().expect("its state").is_some()
+        self.has_ended_with().is_some()
+    }
+
+    /// How it has ended, if it has.
+    pub fn has_ended_with(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().expect("its state")
     }
 
     /// Ends it as a power cut would.
@@ -193,6 +198,14 @@ impl Lab {
         let conf = self.conf(name);
         let mut command = Command::new("sh");
         command.arg(&self.launcher).arg(conf).args([heap, class, "start"]);
+        self.launch(name, &mut command)
+    }
+
+    /// A program of HBase's that needs more than its servers do: with those jars before theirs.
+    pub fn java_tool(&self, name: &str, heap: &str, (jars, class): (&str, &str), arguments: &[&str]) -> Piece {
+        let conf = format!("{}:{jars}", self.conf(name).display());
+        let mut command = Command::new("sh");
+        command.arg(&self.launcher).arg(conf).args([heap, class]).args(arguments);
         self.launch(name, &mut command)
     }
 

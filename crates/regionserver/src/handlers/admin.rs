@@ -7,6 +7,7 @@ use convert::{from_proto, to_proto};
 use model::status::CompactionState;
 use proto::pb;
 use proto::pb::get_space_quota_snapshots_response::TableQuotaSnapshot;
+use proto::pb::open_region_response::RegionOpeningState;
 use region::Region;
 use rpc::Call;
 use rpc::exception::{Exception, Kind};
@@ -31,6 +32,7 @@ impl AdminService for RegionService {
         update_configuration(UpdateConfigurationRequest) -> UpdateConfigurationResponse = update_configuration;
         get_space_quota_snapshots(GetSpaceQuotaSnapshotsRequest) -> GetSpaceQuotaSnapshotsResponse = space_quotas;
         get_cached_files_list(GetCachedFilesListRequest) -> GetCachedFilesListResponse = no_cached_files;
+        open_region(OpenRegionRequest) -> OpenRegionResponse = open_region;
         close_region(CloseRegionRequest) -> CloseRegionResponse = close_region;
         update_favored_nodes(UpdateFavoredNodesRequest) -> UpdateFavoredNodesResponse = update_favored_nodes;
         replay(ReplicateWalEntryRequest) -> ReplicateWalEntryResponse = replay::replay;
@@ -301,6 +303,39 @@ fn update_configuration(
     })
 }
 
+/// How masters before HBase 2.2 ordered it. Follows: `RSRpcServices#openRegion` for a region that is open already. Another one is not opened: no
+/// procedure of a master's would know, and the region could be opened a second time elsewhere.
+fn open_region(
+    RegionService { server, .. }: &RegionService,
+    _: &Call,
+    request: pb::OpenRegionRequest,
+) -> Answer<pb::OpenRegionResponse> {
+    check_start_code(server, request.server_start_code)?;
+    let mut response = pb::OpenRegionResponse::default();
+    for open in &request.open_info {
+        let info = from_proto::region_info(&open.region)?;
+        if server.region(info.encoded_name()).is_none() {
+            return Err(Exception::do_not_retry(format!(
+                "{} is not open on {}, and is opened by a master's procedure alone: ask the master to assign it",
+                info.name_string(),
+                server.name
+            )));
+        }
+        response.opening_state.push(RegionOpeningState::AlreadyOpened as i32);
+    }
+    Ok(response.into())
+}
+
+fn check_start_code(server: &RegionServer, meant: Option<u64>) -> Result<(), Exception> {
+    match meant.filter(|start_code| *start_code != server.name.start_code) {
+        Some(start_code) => Err(Exception::do_not_retry(format!(
+            "This RPC was intended for a different server with startCode: {start_code}, this server is: {}",
+            server.name
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// Follows: `RSRpcServices#closeRegion`. As in HBase the master learns nothing of it: who closes a region so must assign it again.
 fn close_region(
     RegionService { server, .. }: &RegionService,
@@ -308,13 +343,7 @@ fn close_region(
     request: pb::CloseRegionRequest,
 ) -> Answer<pb::CloseRegionResponse> {
     let region = find_region(server, &request.region)?;
-    let meant = request.server_start_code.filter(|start_code| *start_code != server.name.start_code);
-    if let Some(start_code) = meant {
-        return Err(Exception::do_not_retry(format!(
-            "This RPC was intended for a different server with startCode: {start_code}, this server is: {}",
-            server.name
-        )));
-    }
+    check_start_code(server, request.server_start_code)?;
     let server = server.clone();
     blocking(move || {
         let info = region.info();

@@ -10,7 +10,7 @@ use anyhow::bail;
 
 use crate::report::{Outcome, Report};
 use crate::{native_client, run, toolchain};
-use pieces::Pieces;
+use pieces::{Pieces, Secured};
 
 /// For the tests of one name.
 const LIMIT: Duration = Duration::from_secs(900);
@@ -38,6 +38,8 @@ const STOPPED: &Harm = &Harm { in_names: "a_stopped_data_node", what: "a DataNod
 
 const ALL: &[Tests] = &[
     Tests { name: "nodes", binary: ("crates/zookeeper", "ensemble"), filter: &[], harms: &[] },
+    // names, passwords, whose nodes are whose
+    Tests { name: SECURED, binary: ("crates/zookeeper", "secured"), filter: &[], harms: &[] },
     Tests { name: "volume", binary: ("crates/fs-hdfs", "hdfs"), filter: &[], harms: &[KILLED, STOPPED] },
     Tests { name: "server", binary: ("crates/basalt", "main"), filter: &["hdfs::"], harms: &[KILLED] },
     // HBase's master and one of its region servers beside one of ours
@@ -50,6 +52,9 @@ const ALL: &[Tests] = &[
     Tests { name: "replicas", binary: ("crates/basalt", "main"), filter: &["replicated::"], harms: &[] },
 ];
 
+/// The tests that want a ZooKeeper of their own.
+const SECURED: &str = "secured";
+
 /// A linked list that is written while servers, masters and what they stand on are killed and stopped, for as long as one likes.
 const CHAOS: Tests = Tests { name: "chaos", binary: ("crates/basalt", "main"), filter: &["chaos::"], harms: &[] };
 
@@ -61,6 +66,8 @@ pub struct Chaos {
     pub seed: Option<u64>,
     /// Whose masters lead.
     pub masters: Masters,
+    /// Whether HBase's own linked list is written beside ours.
+    pub hbases_list: bool,
 }
 
 /// Whose masters lead a cluster.
@@ -84,7 +91,8 @@ pub fn chaos(report: &mut Report, chaos: &Chaos) -> anyhow::Result<()> {
         Masters::Basalt => "basalt",
         Masters::Java => "java",
     };
-    println!("replay with: cargo xtask cluster --minutes {} --masters {masters} --seed {seed}", chaos.minutes);
+    let list = if chaos.hbases_list { " --hbases-list" } else { "" };
+    println!("replay with: cargo xtask cluster --minutes {} --masters {masters}{list} --seed {seed}", chaos.minutes);
     let mut binary = None;
     report.step("cluster: build of the tests", || {
         binary = Some(run::test_binary(CHAOS.binary.0, CHAOS.binary.1)?);
@@ -93,11 +101,14 @@ pub fn chaos(report: &mut Report, chaos: &Chaos) -> anyhow::Result<()> {
     let Some(binary) = binary else { return Ok(()) };
     report.part("cluster: chaos", || {
         let pieces = Pieces::start(&lab)?;
-        let told = [
+        let mut told = vec![
             ("BASALT_CHAOS_MINUTES", chaos.minutes.to_string()),
             ("BASALT_CHAOS_MASTERS", masters.to_owned()),
             ("BASALT_SEED", seed.to_string()),
         ];
+        if chaos.hbases_list {
+            told.push(("BASALT_TEST_HBASE_TOOLS", format!("{}/*", lab.join("hbase/testjars").display())));
+        }
         // What is being done when they are over is done to its end, and then all is read.
         let limit = LIMIT + 2 * Duration::from_secs(60 * chaos.minutes);
         let outcome = play(&pieces, (&CHAOS, &binary), CHAOS.name, CHAOS.filter, &told, limit)?;
@@ -148,7 +159,10 @@ fn play_all(report: &mut Report, lab: &Path, wanted: &[(&Tests, PathBuf)]) {
     for (tests, binary) in wanted {
         report.part(&format!("cluster: {}", tests.name), || {
             let others = [KILLED, STOPPED].map(|harm| ["--skip", harm.in_names]).concat();
-            play(&pieces, (tests, binary), tests.name, &[tests.filter, &others].concat(), &[], LIMIT)
+            let which = [tests.filter, &others].concat();
+            let secured = if tests.name == SECURED { Some(pieces.start_secured_zookeeper()?) } else { None };
+            let told = secured.iter().flat_map(Secured::told).collect::<Vec<_>>();
+            play(&pieces, (tests, binary), tests.name, &which, &told, LIMIT)
         });
         for harm in tests.harms {
             report.part(&format!("cluster: {}, {}", tests.name, harm.what), || {

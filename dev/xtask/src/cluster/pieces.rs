@@ -135,23 +135,53 @@ impl Pieces {
         Ok(())
     }
 
+    /// Starts a ZooKeeper beside the other that knows a name with a password (`hbase`, `secret`), and serves TLS at a second port.
+    pub fn start_secured_zookeeper(&self) -> anyhow::Result<Secured> {
+        let dir = self.dir.join("zks");
+        let conf = dir.join("conf");
+        std::fs::create_dir_all(&conf)?;
+        write_log4j(&conf)?;
+        let [port, tls_port] = server::free_ports()?;
+        let (keys, authority, names) = (dir.join("keys.p12"), dir.join("authority.pem"), dir.join("names.jaas"));
+        let keytool = |words: &str| {
+            let mut keytool = Command::new("keytool");
+            keytool.args(words.split(' ')).args(["-alias", "zk", "-storepass", "changeit", "-keystore"]).arg(&keys);
+            keytool
+        };
+        let made = "-genkeypair -keyalg RSA -dname CN=localhost -ext san=dns:localhost,ip:127.0.0.1 -storetype PKCS12";
+        run::must("keytool", keytool(made).stderr(Stdio::null()))?;
+        run::must("keytool", keytool("-exportcert -rfc").arg("-file").arg(&authority).stderr(Stdio::null()))?;
+        let module = "org.apache.zookeeper.server.auth.DigestLoginModule required user_hbase=\"secret\"";
+        std::fs::write(&names, format!("Server {{ {module}; }};\n"))?;
+        let file = conf.join("zoo.cfg");
+        std::fs::write(
+            &file,
+            format!(
+                "{}authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider\n\
+                 serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory\n\
+                 secureClientPortAddress=127.0.0.1\nsecureClientPort={tls_port}\nssl.keyStore.location={}\n\
+                 ssl.keyStore.password=changeit\nssl.keyStore.type=PKCS12\nssl.clientAuth=none\n",
+                zookeeper_settings(&dir.join("data"), port),
+                keys.display(),
+            ),
+        )?;
+        let options = format!("-Djava.security.auth.login.config={}", names.display());
+        let arguments = [file.display().to_string()];
+        let mut piece = launch_with(&self.dir, "zks", &conf, "96m", ZOOKEEPER, &arguments, &options)?;
+        wait("the secured ZooKeeper", Some(&mut piece), || {
+            ask(port, "srvr").is_ok_and(|said| said.contains("Mode:"))
+        })?;
+        Ok(Secured { _piece: piece, port, tls_port, authority })
+    }
+
     fn start_zookeeper(&mut self) -> anyhow::Result<()> {
         let conf = self.dir.join("zk").join("conf");
         std::fs::create_dir_all(&conf)?;
         write_log4j(&conf)?;
         let file = conf.join("zoo.cfg");
-        std::fs::write(
-            &file,
-            format!(
-                "tickTime=2000\ndataDir={}\nclientPortAddress=127.0.0.1\nclientPort={}\nmaxSessionTimeout=90000\n\
-                 maxClientCnxns=0\nadmin.enableServer=false\n4lw.commands.whitelist=*\n",
-                self.dir.join("zk/data").display(),
-                self.zookeeper_port
-            ),
-        )?;
-        let class = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
+        std::fs::write(&file, zookeeper_settings(&self.dir.join("zk/data"), self.zookeeper_port))?;
         let arguments = [file.display().to_string()];
-        self.zookeeper = Some(launch(&self.dir, "zk", &conf, "96m", class, &arguments)?);
+        self.zookeeper = Some(launch(&self.dir, "zk", &conf, "96m", ZOOKEEPER, &arguments)?);
         Ok(())
     }
 
@@ -203,6 +233,35 @@ impl Pieces {
     }
 }
 
+const ZOOKEEPER: &str = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
+
+fn zookeeper_settings(data: &Path, port: u16) -> String {
+    format!(
+        "tickTime=2000\ndataDir={}\nclientPortAddress=127.0.0.1\nclientPort={port}\nmaxSessionTimeout=90000\n\
+         maxClientCnxns=0\nadmin.enableServer=false\n4lw.commands.whitelist=*\n",
+        data.display()
+    )
+}
+
+/// A ZooKeeper that asks who is there.
+pub struct Secured {
+    _piece: Piece,
+    port: u16,
+    tls_port: u16,
+    authority: PathBuf,
+}
+
+impl Secured {
+    /// Where it is, as tests are told.
+    pub fn told(&self) -> [(&'static str, String); 3] {
+        [
+            ("BASALT_TEST_ZOOKEEPER_SECURED", format!("127.0.0.1:{}", self.port)),
+            ("BASALT_TEST_ZOOKEEPER_TLS", format!("localhost:{}", self.tls_port)),
+            ("BASALT_TEST_ZOOKEEPER_CA", self.authority.display().to_string()),
+        ]
+    }
+}
+
 fn write_log4j(conf: &Path) -> anyhow::Result<()> {
     std::fs::write(conf.join("log4j2.properties"), jvm::LOG_TO_CONSOLE)?;
     Ok(())
@@ -213,6 +272,19 @@ fn command(jars: &str, conf: &Path, heap: &str, class: &str) -> Command {
 }
 
 fn launch(dir: &Path, name: &str, conf: &Path, heap: &str, class: &str, arguments: &[String]) -> anyhow::Result<Piece> {
+    launch_with(dir, name, conf, heap, class, arguments, "")
+}
+
+/// The same with options of the JVM.
+fn launch_with(
+    dir: &Path,
+    name: &str,
+    conf: &Path,
+    heap: &str,
+    class: &str,
+    arguments: &[String],
+    options: &str,
+) -> anyhow::Result<Piece> {
     let [script, log, pid] = ["sh", "log", "pid"].map(|kind| dir.join(format!("{name}.{kind}")));
     let launcher = dir.join("hbase.sh");
     let (launcher, conf, arguments) = (launcher.display(), conf.display(), arguments.join("' '"));
@@ -220,7 +292,7 @@ fn launch(dir: &Path, name: &str, conf: &Path, heap: &str, class: &str, argument
     let (log_name, pid) = (log.display(), pid.display());
     std::fs::write(
         &script,
-        format!("echo $$ > '{pid}'\nexec sh '{launcher}' '{conf}' {heap} {class}{arguments} >> '{log_name}' 2>&1\n"),
+        format!("export JAVA_TOOL_OPTIONS='{options}'\necho $$ > '{pid}'\nexec sh '{launcher}' '{conf}' {heap} {class}{arguments} >> '{log_name}' 2>&1\n"),
     )?;
     let child = Command::new("sh").arg(&script).stdin(Stdio::null()).spawn().context("cannot run sh")?;
     Ok(Piece { child, log })
