@@ -22,6 +22,9 @@ use tokio::time::Instant;
 /// Java's clients wait so long before they ask for another recovery of the same lease: older NameNodes begin anew with each.
 const RECOVERY_AGAIN: Duration = Duration::from_secs(64);
 
+/// NameNodes refuse smaller blocks (`dfs.namenode.fs-limits.min-block-size`), and such as are no multiple of what a checksum covers.
+const LEAST_BLOCK_BYTES: u64 = 1 << 20;
+
 const DIRECTORY_MODE: u32 = 0o755;
 
 /// How the volume talks to HDFS.
@@ -49,12 +52,15 @@ pub struct HdfsVolume {
 }
 
 impl HdfsVolume {
-    /// Creates a file of which HDFS keeps so many copies; `None`: as many as it keeps of itself.
-    fn create_copies(&self, path: &FilePath, copies: Option<u32>) -> Result<Box<dyn Appender>> {
+    /// Creates a file with as many copies and as long blocks as `placement` says, else as HDFS has them of itself.
+    fn create_as(&self, path: &FilePath, placement: &Placement) -> Result<Box<dyn Appender>> {
         let (client, place) = (self.client.clone(), self.place(path));
         let mut options = WriteOptions::default().create_parent(false);
-        if let Some(copies) = copies {
+        if let Some(copies) = placement.copies {
             options = options.replication(copies);
+        }
+        if let Some(bytes) = placement.block_bytes {
+            options = options.block_size(bytes.max(LEAST_BLOCK_BYTES).next_multiple_of(LEAST_BLOCK_BYTES));
         }
         let writer = self.bridge.wait("create", path, {
             let place = place.clone();
@@ -161,7 +167,7 @@ impl Volume for HdfsVolume {
     }
 
     fn create(&self, path: &FilePath) -> Result<Box<dyn Appender>> {
-        self.create_copies(path, None)
+        self.create_as(path, &Placement::default())
     }
 
     fn rename(&self, from: &FilePath, to: &FilePath) -> Result<()> {
@@ -320,7 +326,7 @@ fn entry(status: &FileStatus) -> DirEntry {
 
 impl VolumeHints for HdfsVolume {
     fn create_placed(&self, path: &FilePath, placement: &Placement, _past_cache: bool) -> Result<Box<dyn Appender>> {
-        self.create_copies(path, placement.copies)
+        self.create_as(path, placement)
     }
 
     fn hedged_reads(&self) -> HedgedReads {

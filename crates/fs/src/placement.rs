@@ -47,12 +47,15 @@ pub struct Placement {
     pub policy: Option<Arc<str>>,
     /// Copies that a distributed file system is to keep; `None`: as many as it does of itself.
     pub copies: Option<u32>,
+    /// Bytes after which a distributed file system begins another block of the file, which those who write then wait for; `None`: as it does of
+    /// itself.
+    pub block_bytes: Option<u64>,
 }
 
 impl Placement {
     /// Of a file of this kind for which nobody chose.
     pub fn of(kind: FileKind) -> Placement {
-        Placement { kind, policy: None, copies: None }
+        Placement { kind, ..Placement::default() }
     }
 
     /// With the policy of that name; an empty one and NONE choose nothing.

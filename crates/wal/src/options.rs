@@ -65,8 +65,9 @@ impl LogOptions {
     /// Those of the log of hbase:meta: always synced, and with the names of files. What the master does rests on it: a procedure is forgotten, files are archived, when
     /// hbase:meta says so, and none of that comes back with a lost log.
     pub fn of_meta(config: &Config) -> LogOptions {
-        let placement = Placement::default();
-        LogOptions { kind: ".meta", sync_mode: SyncMode::Synced, placement, ..LogOptions::from_config(config) }
+        let options = LogOptions::from_config(config);
+        let placement = Placement { block_bytes: options.placement.block_bytes, ..Placement::default() };
+        LogOptions { kind: ".meta", sync_mode: SyncMode::Synced, placement, ..options }
     }
 
     /// The options as the operator set them.
@@ -81,7 +82,10 @@ impl LogOptions {
             checksums: config.get(&settings::CHECKSUMS),
             slow_syncs: SlowSyncOptions::from_config(config),
             low_replication: LowReplicationOptions::from_config(config),
-            placement: Placement::of(FileKind::Log).with_policy(config.text(settings::STORAGE_POLICY.key)),
+            placement: Placement {
+                block_bytes: Some(block_size_bytes),
+                ..Placement::of(FileKind::Log).with_policy(config.text(settings::STORAGE_POLICY.key))
+            },
             kind: "",
             archive_dir: FilePath::new("oldWALs"),
             archive_suffix: "",

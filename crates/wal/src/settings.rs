@@ -10,7 +10,8 @@ pub const BLOCK_SIZE: Setting<u64> = Setting {
     max: 64 << 30,
     unit: "bytes",
     doc: "With hbase.regionserver.logroll.multiplier, the size at which a log file is ended and a new one begun. Larger files mean fewer \
-          files and longer recovery of one; smaller ones are archived sooner.",
+          files and longer recovery of one; smaller ones are archived sooner. On HDFS it is the block size of log files: a file that is rolled \
+          within its first block keeps nobody waiting for a second.",
 };
 /// Fraction of the block size at which a file is rolled.
 pub const ROLL_MULTIPLIER: Setting<f64> = Setting {

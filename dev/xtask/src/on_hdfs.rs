@@ -25,6 +25,8 @@ const HARMED_SECONDS: u64 = 40;
 const HARM_AFTER: Duration = Duration::from_secs(10);
 /// Instead of all else, the harms alone.
 const HARMED: &str = "--harmed";
+/// Ours alone, to look at something again.
+const WITHOUT_HBASE: &str = "--without-hbase";
 /// A DataNode stands still so long.
 const STOPPED: Duration = Duration::from_secs(12);
 /// Memory of each region server: HBase's heap, our budget.
@@ -79,9 +81,12 @@ pub fn run(words: &[String]) -> anyhow::Result<()> {
     let lab = toolchain::jars()?;
     let out = run::target_dir().join("compare-on-hdfs");
     std::fs::create_dir_all(&out)?;
-    let only_harms = words.iter().any(|word| word == HARMED);
+    let has = |option: &str| words.iter().any(|word| word == option);
+    let (only_harms, is_alone) = (has(HARMED), has(WITHOUT_HBASE));
+    let words: Vec<&String> = words.iter().filter(|word| *word != HARMED && *word != WITHOUT_HBASE).collect();
     let mut reports = Vec::new();
-    for kind in [Kind::HBase, Kind::Basalt] {
+    let kinds = if is_alone { &[Kind::Basalt][..] } else { &[Kind::HBase, Kind::Basalt] };
+    for &kind in kinds {
         println!("==> {} on HDFS", kind.name());
         let cluster = Cluster::start(&lab, kind, &binary)?;
         if !only_harms {
@@ -89,7 +94,7 @@ pub fn run(words: &[String]) -> anyhow::Result<()> {
             let (before, calls) = (cluster.pieces.data_nodes_cpu(), cluster.pieces.name_node_calls()?);
             let began = Instant::now();
             let mut play = cluster.comparison(&program, kind, &report);
-            play.args(["--runs", "1", "--first-warm-up", kind.warm_up_seconds(), "--only", WORKLOADS]).args(words);
+            play.args(["--runs", "1", "--first-warm-up", kind.warm_up_seconds(), "--only", WORKLOADS]).args(&words);
             run::must("compare", &mut play)?;
             let (cpu, took) = (cluster.pieces.data_nodes_cpu().saturating_sub(before), began.elapsed());
             println!("    the DataNodes used {:.1} s of CPU in {:.0} s", cpu.as_secs_f64(), took.as_secs_f64());

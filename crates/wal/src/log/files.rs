@@ -5,7 +5,7 @@ use super::{ClosedFile, Disk, Health, Log, OpenFile, Predecessor, Ready, State};
 use crate::seal::Follows;
 use crate::{Error, Level, Result, SyncMode, header, order};
 use base::SeqId;
-use fs::FilePath;
+use fs::{FilePath, Placement};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -64,10 +64,15 @@ impl Log {
     /// A new file with its header, durable by bytes and by name.
     pub(super) fn create_file(&self) -> Result<OpenFile> {
         let path = self.next_path()?;
-        let made = self.volume.create_placed(&path, &self.options.placement, false).and_then(|mut appender| {
-            appender.preallocate(self.options.roll_size_bytes.saturating_add(ROLL_SLACK_BYTES));
+        let most_bytes = self.options.roll_size_bytes.saturating_add(ROLL_SLACK_BYTES);
+        // All of it in one block, unless somebody appends much while it is rolled.
+        let block_bytes = self.options.placement.block_bytes.map_or(most_bytes, |set| set.max(most_bytes));
+        let placement = Placement { block_bytes: Some(block_bytes), ..self.options.placement.clone() };
+        let made = self.volume.create_placed(&path, &placement, false).and_then(|mut appender| {
+            appender.preallocate(most_bytes);
             appender.append(&header::encode(self.options.checksums))?;
-            appender.sync()?;
+            // Where what was flushed survives this process, the header is as safe as the entries that follow it, with which it is synced.
+            if self.written_survives { appender.flush()? } else { appender.sync()? }
             self.volume.sync_dir(&self.dir)?;
             Ok(OpenFile { path: path.clone(), appender })
         });

@@ -392,6 +392,10 @@ impl Log {
         if may_move {
             let now_us = self.clock.monotonic_us();
             let took_us = now_us.saturating_sub(begun_us);
+            if self.is_remote && !sync {
+                // All that it takes until the entries are as safe as the log's mode asks, which HBase calls a sync.
+                self.sync_times.record(took_us);
+            }
             let copies = file.appender.copies();
             let mut state = self.state.lock();
             state.slow_syncs.note(&self.options.slow_syncs, took_us, now_us);
