@@ -21,6 +21,7 @@ mod own;
 mod pages;
 mod process;
 mod prompt;
+mod recovered;
 mod replicated;
 mod scanner_protocol;
 mod scans;

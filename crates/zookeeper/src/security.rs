@@ -6,10 +6,8 @@ use zookeeper_client::{Acl, Acls, Connector, CreateMode, CreateOptions, Permissi
 /// All that anyone may do with what this process makes, where it has no name.
 const OPEN: Acls<'static> = Acls::anyone_all();
 /// Clients of HBase read where the servers are without a name of their own.
-static OWN: [Acl; 2] = [
-    Acl::new_const(Permission::ALL, "auth", ""),
-    Acl::new_const(Permission::READ, "world", "anyone"),
-];
+static OWN: [Acl; 2] =
+    [Acl::new_const(Permission::ALL, "auth", ""), Acl::new_const(Permission::READ, "world", "anyone")];
 
 /// What a session is opened with.
 #[derive(Clone, Debug, Default)]

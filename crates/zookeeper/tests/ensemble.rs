@@ -68,7 +68,11 @@ async fn a_claimed_node_is_one_sessions() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_ensemble_that_does_not_answer_is_named() {
     // Nobody listens on port 1.
-    let options = Options { connect: "127.0.0.1:1".into(), session_timeout: Duration::from_secs(1), security: Security::default() };
+    let options = Options {
+        connect: "127.0.0.1:1".into(),
+        session_timeout: Duration::from_secs(1),
+        security: Security::default(),
+    };
     let error = Ensemble::connect(options).await.err().expect("nobody is there");
     assert!(matches!(error, EnsembleError::Unreachable { .. }), "{error}");
     let text = error.to_string();

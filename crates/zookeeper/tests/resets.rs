@@ -43,7 +43,9 @@ async fn a_connection_that_is_reset_is_no_end_of_a_session() {
     let (reset, resets) = watch::channel(0);
     let carrying = tokio::spawn(carry(listener, ensemble, resets));
 
-    let session = Ensemble::connect(Options { connect, session_timeout: Duration::from_secs(20), security: Security::default() }).await;
+    let session =
+        Ensemble::connect(Options { connect, session_timeout: Duration::from_secs(20), security: Security::default() })
+            .await;
     let session = Arc::new(session.expect("a session"));
     assert_eq!(session.claim("/own", b"1").await.expect("an answer"), Claim::Ours);
     for n in 1..12 {

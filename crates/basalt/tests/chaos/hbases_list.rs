@@ -56,8 +56,12 @@ impl HbasesList {
             local("mapreduce.framework.name", "local"),
             local("mapreduce.task.io.sort.mb", "32"),
         ];
-        let words: Vec<&str> =
-            options.iter().map(String::as_str).chain(["-m", "calm", what]).chain(arguments.iter().map(String::as_str)).collect();
+        let words: Vec<&str> = options
+            .iter()
+            .map(String::as_str)
+            .chain(["-m", "calm", what])
+            .chain(arguments.iter().map(String::as_str))
+            .collect();
         lab.java_tool(&format!("hbases-list-{}", self.runs), "512m", (&self.jars, PROGRAM), &words)
     }
 
@@ -75,7 +79,10 @@ impl HbasesList {
             self.count(lab, is_well);
         }
         let written = (self.runs - self.failed) * MAPPERS * NODES;
-        lab.note(&format!("HBase's list: {} generators, {} gave up; {written} nodes to verify", self.runs, self.failed));
+        lab.note(&format!(
+            "HBase's list: {} generators, {} gave up; {written} nodes to verify",
+            self.runs, self.failed
+        ));
         self.runs += 1;
         let verification = self.start(lab, "Verify", &[self.out(lab, "verified"), "1".to_owned()]);
         let (is_well, said) = ended_well(verification, "the verification").await;
@@ -85,7 +92,9 @@ impl HbasesList {
         };
         let [referenced, undefined, unreferenced, lost] =
             ["REFERENCED", "UNDEFINED", "UNREFERENCED", "LOST_FAMILIES"].map(counted);
-        let told = format!("{referenced} referenced, {undefined} undefined, {unreferenced} unreferenced, {lost} without a family");
+        let told = format!(
+            "{referenced} referenced, {undefined} undefined, {unreferenced} unreferenced, {lost} without a family"
+        );
         lab.note(&format!("HBase's list: {told}"));
         assert!(is_well, "HBase's verification failed: {told}");
         assert_eq!((undefined, lost), (0, 0), "{told}");

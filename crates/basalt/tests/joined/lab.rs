@@ -221,7 +221,12 @@ impl Lab {
 
     /// HBase's region server.
     pub fn java_server(&self) -> Piece {
-        self.java("java", "256m", "org.apache.hadoop.hbase.regionserver.HRegionServer")
+        self.java_server_named("java")
+    }
+
+    /// The same whose log has that name.
+    pub fn java_server_named(&self, name: &str) -> Piece {
+        self.java(name, "256m", "org.apache.hadoop.hbase.regionserver.HRegionServer")
     }
 
     /// The process that HDFS or ZooKeeper has now: `nn`, `dn0`, `zk`.

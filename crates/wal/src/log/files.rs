@@ -72,7 +72,11 @@ impl Log {
             appender.preallocate(most_bytes);
             appender.append(&header::encode(self.options.checksums))?;
             // Where what was flushed survives this process, the header is as safe as the entries that follow it, with which it is synced.
-            if self.written_survives { appender.flush()? } else { appender.sync()? }
+            if self.written_survives {
+                appender.flush()?
+            } else {
+                appender.sync()?
+            }
             self.volume.sync_dir(&self.dir)?;
             Ok(OpenFile { path: path.clone(), appender })
         });

@@ -52,6 +52,12 @@ const ALL: &[Tests] = &[
     Tests { name: "replicas", binary: ("crates/basalt", "main"), filter: &["replicated::"], harms: &[] },
 ];
 
+/// What takes minutes, and is run by its name alone.
+const LONG: &[Tests] = &[
+    // a hundred regions of a killed server of either kind, taken over by either kind
+    Tests { name: "recovered", binary: ("crates/basalt", "main"), filter: &["recovered::"], harms: &[] },
+];
+
 /// The tests that want a ZooKeeper of their own.
 const SECURED: &str = "secured";
 
@@ -121,12 +127,15 @@ pub fn chaos(report: &mut Report, chaos: &Chaos) -> anyhow::Result<()> {
 
 /// Runs the tests of these names (none: all). Without the jars of HBase it says so and is done where `may_skip`, else it has failed.
 pub fn run(report: &mut Report, wanted: &[String], may_skip: bool) -> anyhow::Result<()> {
-    if let Some(name) = wanted.iter().find(|name| ALL.iter().all(|tests| tests.name != **name)) {
-        let names: Vec<&str> = ALL.iter().map(|tests| tests.name).collect();
+    let all = || ALL.iter().chain(LONG);
+    if let Some(name) = wanted.iter().find(|name| all().all(|tests| tests.name != **name)) {
+        let names: Vec<&str> = all().map(|tests| tests.name).collect();
         bail!("no tests {name}; there are: {}", names.join(" "));
     }
-    let wanted: Vec<&Tests> =
-        ALL.iter().filter(|tests| wanted.is_empty() || wanted.iter().any(|name| tests.name == name)).collect();
+    let wanted: Vec<&Tests> = match wanted {
+        [] => ALL.iter().collect(),
+        names => all().filter(|tests| names.iter().any(|name| tests.name == name)).collect(),
+    };
     let lab = match toolchain::jars() {
         Ok(lab) => lab,
         Err(e) if may_skip => {

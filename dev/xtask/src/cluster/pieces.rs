@@ -168,9 +168,7 @@ impl Pieces {
         let options = format!("-Djava.security.auth.login.config={}", names.display());
         let arguments = [file.display().to_string()];
         let mut piece = launch_with(&self.dir, "zks", &conf, "96m", ZOOKEEPER, &arguments, &options)?;
-        wait("the secured ZooKeeper", Some(&mut piece), || {
-            ask(port, "srvr").is_ok_and(|said| said.contains("Mode:"))
-        })?;
+        wait("the secured ZooKeeper", Some(&mut piece), || ask(port, "srvr").is_ok_and(|said| said.contains("Mode:")))?;
         Ok(Secured { _piece: piece, port, tls_port, authority })
     }
 
@@ -292,7 +290,9 @@ fn launch_with(
     let (log_name, pid) = (log.display(), pid.display());
     std::fs::write(
         &script,
-        format!("export JAVA_TOOL_OPTIONS='{options}'\necho $$ > '{pid}'\nexec sh '{launcher}' '{conf}' {heap} {class}{arguments} >> '{log_name}' 2>&1\n"),
+        format!(
+            "export JAVA_TOOL_OPTIONS='{options}'\necho $$ > '{pid}'\nexec sh '{launcher}' '{conf}' {heap} {class}{arguments} >> '{log_name}' 2>&1\n"
+        ),
     )?;
     let child = Command::new("sh").arg(&script).stdin(Stdio::null()).spawn().context("cannot run sh")?;
     Ok(Piece { child, log })

@@ -60,7 +60,9 @@ impl Probe {
             let answers = join_all(self.block.locs.iter().map(|node| self.answers(node))).await;
             let silent: Vec<usize> = (0..answers.len()).filter(|at| !answers[*at]).collect();
             if !silent.is_empty() && silent.len() < answers.len() {
-                silent.iter().for_each(|at| self.leave_out(&self.block.locs[*at]));
+                silent
+                    .iter()
+                    .for_each(|at| self.leave_out(&self.block.locs[*at]));
                 return silent;
             }
             sleep(ASK_AGAIN_AFTER, &self.handle).await;
@@ -82,7 +84,9 @@ impl Probe {
             return;
         }
         let (name, port) = (&node.id.ip_addr, node.id.xfer_port);
-        warn!("DataNode {name}:{port} does not answer: new blocks are written without it until it does");
+        warn!(
+            "DataNode {name}:{port} does not answer: new blocks are written without it until it does"
+        );
         let (probe, node) = (self.clone(), node.clone());
         self.handle.spawn(async move {
             let has_answered = probe.wait_for(&node).await;
