@@ -12,7 +12,7 @@ use fs::{
 use hdfs_native::client::FileStatus;
 use hdfs_native::{Client, ClientBuilder, HdfsError, WriteOptions};
 use parking_lot::Mutex;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,10 +49,12 @@ pub struct HdfsVolume {
     temporary_names: AtomicU64,
     /// When a lease's recovery was last asked for, by path.
     recoveries: Mutex<HashMap<FilePath, Instant>>,
+    /// Storage policies that HDFS did not take.
+    refused_policies: Mutex<HashSet<Arc<str>>>,
 }
 
 impl HdfsVolume {
-    /// Creates a file with as many copies and as long blocks as `placement` says, else as HDFS has them of itself.
+    /// Creates a file with the storage policy, as many copies and as long blocks as `placement` says, else as HDFS has them of itself.
     fn create_as(&self, path: &FilePath, placement: &Placement) -> Result<Box<dyn Appender>> {
         let (client, place) = (self.client.clone(), self.place(path));
         let mut options = WriteOptions::default().create_parent(false);
@@ -66,7 +68,32 @@ impl HdfsVolume {
             let place = place.clone();
             async move { client.create(&place, options).await }
         })?;
+        if let Some(policy) = &placement.policy {
+            self.set_policy(path, policy);
+        }
         Ok(Box::new(HdfsAppender::new(self.bridge.clone(), self.client.clone(), path.clone(), place, writer)))
+    }
+
+    /// As in HBase a policy that HDFS does not take is told of, and the file lies where others do. Follows: `CommonFSUtils#setStoragePolicy`.
+    fn set_policy(&self, path: &FilePath, policy: &Arc<str>) {
+        if self.refused_policies.lock().contains(policy) {
+            return;
+        }
+        let (client, place, name) = (self.client.clone(), self.place(path), policy.to_ascii_uppercase());
+        let set = async move { client.set_storage_policy(&place, &name).await };
+        if let Err(error) = self.bridge.wait("set the storage policy of", path, set) {
+            tracing::warn!("the storage policy {policy} is not set, here or for other files: {error}");
+            self.refused_policies.lock().insert(policy.clone());
+        }
+    }
+
+    /// The number of a file's storage policy, as the NameNode has it; 0 where it has none.
+    ///
+    /// # Errors
+    /// There is no such file, or HDFS does not answer.
+    pub fn storage_policy(&self, path: &FilePath) -> Result<u32> {
+        let (client, place) = (self.client.clone(), self.place(path));
+        self.bridge.wait("ask for the storage policy of", path, async move { client.storage_policy(&place).await })
     }
 
     /// The volume at `location`, which is made when it does not exist.
@@ -93,6 +120,7 @@ impl HdfsVolume {
             unique: settings.unique,
             temporary_names: AtomicU64::new(0),
             recoveries: Mutex::default(),
+            refused_policies: Mutex::default(),
         };
         volume.create_dir_all(&FilePath::root()).map_err(|failure| error(failure.source))?;
         Ok(volume)
@@ -112,6 +140,7 @@ impl HdfsVolume {
             unique: self.unique,
             temporary_names: AtomicU64::new(0),
             recoveries: Mutex::default(),
+            refused_policies: Mutex::default(),
         }
     }
 

@@ -7,7 +7,7 @@ mod several;
 mod shared;
 
 use basalt_fs_hdfs::{HdfsVolume, Location, Settings, lock_root};
-use fs::{FilePart, FilePath, HostBytes, Settled, TEMPORARY_PREFIX, Volume};
+use fs::{FileKind, FilePart, FilePath, HostBytes, Placement, Settled, TEMPORARY_PREFIX, Volume, VolumeHints};
 use shared::{contract, path};
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
@@ -255,6 +255,26 @@ fn a_stopped_data_node_holds_up_no_more_than_one_flush() {
     file.finish().expect("closed");
     let expected: Vec<u8> = (0..200_u32).flat_map(u32::to_be_bytes).collect();
     assert!(volume.read(&path("log")).expect("read") == expected);
+}
+
+/// What HBase sets on directories is set on each file here. One that HDFS does not know costs no file.
+#[test]
+fn files_have_the_storage_policy_and_the_blocks_that_were_asked_for() {
+    let Some(scratch) = scratch("placed") else { return };
+    let volume = &scratch.volume;
+    let placed = |policy: Option<&str>| {
+        let placement =
+            Placement { block_bytes: Some(1_500_000), ..Placement::of(FileKind::Flush).with_policy(policy) };
+        let name = path(policy.unwrap_or("none"));
+        let mut file = volume.create_placed(&name, &placement, false).expect("created");
+        file.append(&[7; 3 << 20]).expect("appended");
+        file.finish().expect("closed");
+        assert!(volume.read(&name).expect("read") == [7; 3 << 20]);
+        volume.storage_policy(&name).expect("there")
+    };
+    // By Hadoop's numbers: HdfsConstants.
+    assert_eq!([placed(Some("ALL_SSD")), placed(Some("cold")), placed(Some("ONE_SSD"))], [12, 2, 10]);
+    assert_eq!([placed(None), placed(Some("nobody-knows-it"))], [0, 0]);
 }
 
 /// As long as it lives no other gets the directory; who is known to be gone is not waited for.

@@ -1135,6 +1135,24 @@ impl Client {
         Ok(result)
     }
 
+    /// Sets the storage policy of a file or directory, by its name: `HOT`, `ALL_SSD`. It counts for blocks that are allocated from then on.
+    pub async fn set_storage_policy(&self, path: &str, policy: &str) -> Result<()> {
+        let (link, resolved_path) = self.mount_table.resolve(path);
+        link.protocol
+            .set_storage_policy(&resolved_path, policy)
+            .await
+            .map(drop)
+    }
+
+    /// The number of the storage policy of a file or directory, its own or inherited; 0 where there is none.
+    pub async fn storage_policy(&self, path: &str) -> Result<u32> {
+        let (link, resolved_path) = self.mount_table.resolve(path);
+        match link.protocol.get_file_info(&resolved_path).await?.fs {
+            Some(status) => Ok(status.storage_policy()),
+            None => Err(HdfsError::FileNotFound(path.to_string())),
+        }
+    }
+
     /// Gets a content summary for a file or directory rooted at `path`.
     pub async fn get_content_summary(&self, path: &str) -> Result<ContentSummary> {
         let (link, resolved_path) = self.mount_table.resolve(path);

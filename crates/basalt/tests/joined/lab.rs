@@ -206,7 +206,8 @@ impl Lab {
         let conf = format!("{}:{jars}", self.conf(name).display());
         let mut command = Command::new("sh");
         command.arg(&self.launcher).arg(conf).args([heap, class]).args(arguments);
-        self.launch(name, &mut command)
+        // Test programs of HBase's write to `target` where they are.
+        self.launch(name, command.current_dir(&self.dir))
     }
 
     /// HBase's master.

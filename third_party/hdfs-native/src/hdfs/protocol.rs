@@ -466,6 +466,18 @@ impl NamenodeProtocol {
         self.call("setReplication", message, true).await
     }
 
+    pub(crate) async fn set_storage_policy(
+        &self,
+        src: &str,
+        policy_name: &str,
+    ) -> Result<hdfs::SetStoragePolicyResponseProto> {
+        let message = hdfs::SetStoragePolicyRequestProto {
+            src: src.to_string(),
+            policy_name: policy_name.to_string(),
+        };
+        self.call("setStoragePolicy", message, true).await
+    }
+
     pub(crate) async fn get_content_summary(
         &self,
         path: &str,
