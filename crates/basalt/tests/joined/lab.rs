@@ -222,12 +222,12 @@ impl Lab {
 
     /// HBase's region server.
     pub fn java_server(&self) -> Piece {
-        self.java_server_named("java")
+        self.java_server_with("java", "256m")
     }
 
-    /// The same whose log has that name.
-    pub fn java_server_named(&self, name: &str) -> Piece {
-        self.java(name, "256m", "org.apache.hadoop.hbase.regionserver.HRegionServer")
+    /// The same whose log has that name, with so much heap.
+    pub fn java_server_with(&self, name: &str, heap: &str) -> Piece {
+        self.java(name, heap, "org.apache.hadoop.hbase.regionserver.HRegionServer")
     }
 
     /// The process that HDFS or ZooKeeper has now: `nn`, `dn0`, `zk`.

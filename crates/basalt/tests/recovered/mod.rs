@@ -70,7 +70,8 @@ async fn kill_one(lab: &Lab, victim: Whose, survivor: Whose) -> Seen {
     let connection = lab.connect();
     let start = |whose: Whose, name: &str| match whose {
         Whose::Ours => lab.basalt(name, "regionserver"),
-        Whose::HBases => lab.java_server_named(name),
+        // Each memstore takes 2 MB of it.
+        Whose::HBases => lab.java_server_with(name, "768m"),
     };
     // The first has hbase:meta.
     let _survivor = start(survivor, "survivor");
