@@ -81,10 +81,22 @@ impl HdfsVolume {
         }
         let (client, place, name) = (self.client.clone(), self.place(path), policy.to_ascii_uppercase());
         let set = async move { client.set_storage_policy(&place, &name).await };
-        if let Err(error) = self.bridge.wait("set the storage policy of", path, set) {
-            tracing::warn!("the storage policy {policy} is not set, here or for other files: {error}");
-            self.refused_policies.lock().insert(policy.clone());
-        }
+        let operation = "set the storage policy of";
+        let error = match self.bridge.wait_for(operation, path, set) {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => {
+                // Another answer may be another one the next time.
+                if matches!(&error, HdfsError::RPCError(class, _) if class.ends_with("IllegalArgumentException")) {
+                    self.refused_policies.lock().insert(policy.clone());
+                }
+                failed(operation, path, error)
+            }
+            Err(error) => error,
+        };
+        tracing::warn!(
+            "{path} is written without the storage policy {policy}; where HDFS has none of that name, so are later files: look at the family's \
+             STORAGE_POLICY and at hbase.hstore.block.storage.policy or hbase.wal.storage.policy: {error}"
+        );
     }
 
     /// The number of a file's storage policy, as the NameNode has it; 0 where it has none.

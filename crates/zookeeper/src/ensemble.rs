@@ -70,7 +70,7 @@ pub enum EnsembleError {
         source: Error,
     },
     /// It cannot be used as it is set.
-    #[error("the ZooKeeper ensemble cannot be reached as it is set: {0}")]
+    #[error("the settings for the ZooKeeper ensemble cannot be used: {0}")]
     Unusable(String),
     /// The session is over.
     #[error("the ZooKeeper session is over: {0}")]

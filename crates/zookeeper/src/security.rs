@@ -72,12 +72,13 @@ impl Security {
 #[cfg(feature = "tls")]
 fn over_tls(connector: Connector, tls: &Tls) -> Result<Connector, String> {
     use zookeeper_client::{TlsCa, TlsCerts, TlsIdentity, TlsOptions};
-    let wrong = |what: &str, error: zookeeper_client::Error| format!("{what} cannot be read: {error}");
-    let ca = TlsCa::from_pem(&tls.trusted).map_err(|error| wrong("the file of trusted certificates", error))?;
+    let wrong =
+        |what: &str, error: zookeeper_client::Error| format!("the PEM file that {what} names cannot be read: {error}");
+    let ca = TlsCa::from_pem(&tls.trusted).map_err(|error| wrong("zookeeper.ssl.trustStore.location", error))?;
     let mut certs = TlsCerts::builder().with_ca(ca);
     if let Some(identity) = &tls.identity {
         let identity = TlsIdentity::from_pem(identity, identity);
-        certs = certs.with_identity(identity.map_err(|error| wrong("the file of this process's certificate", error))?);
+        certs = certs.with_identity(identity.map_err(|error| wrong("zookeeper.ssl.keyStore.location", error))?);
     }
     let certs = certs.build().map_err(|error| error.to_string())?;
     Ok(connector.with_tls(TlsOptions::default().with_certs(certs)))

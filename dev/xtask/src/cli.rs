@@ -129,7 +129,7 @@ pub enum Command {
     /// Play the same load against several servers in turn and report throughput, latency and what they used
     #[command(
         after_help = "`cargo xtask compare --help` is answered by the program itself. With --on-hdfs a region server of HBase's and one of ours, in \
-                            turn, below HBase's master on a real HDFS and ZooKeeper:\n  cargo xtask compare --on-hdfs --quick\nand with --harmed only what clients wait for while a DataNode stands still, and is killed"
+                            turn, below HBase's master on a real HDFS and ZooKeeper:\n  cargo xtask compare --on-hdfs --quick\nwith --harmed only what clients wait for while a DataNode stands still, and is killed; with --without-hbase ours alone"
     )]
     Compare(Passed),
     /// What one polite client waits for beside noisy neighbours; without arguments three of them for 10 s each, with wide bounds

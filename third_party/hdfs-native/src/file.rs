@@ -18,7 +18,7 @@ use crate::hdfs::block_writer::{BlockWriter, bad_node};
 use crate::hdfs::crypto::FileCryptoCodec;
 use crate::hdfs::hedged_read::{BlockRead, HedgedReads};
 use crate::hdfs::protocol::{LeaseTracker, NamenodeProtocol};
-use crate::hdfs::silent_datanodes::{Probe, stands_still};
+use crate::hdfs::silent_datanodes::{Probe, silent_in};
 use crate::proto::hdfs;
 use crate::{HdfsError, Result};
 
@@ -525,14 +525,10 @@ impl FileWriter {
 
     /// Sets up a block's pipeline, unless some of its DataNodes turn out to be silent.
     async fn open_watched_block(&self, block: &hdfs::LocatedBlockProto) -> Result<Opened> {
-        let silent = async {
-            stands_still(&self.handle).await;
-            self.probe(block).silent().await
-        };
         tokio::select! {
             biased;
             opened = self.open_block(block.clone()) => Ok(Opened::Block(Box::new(opened?))),
-            silent = silent => Ok(Opened::Silent(
+            silent = silent_in(&self.handle, || self.probe(block)) => Ok(Opened::Silent(
                 silent.into_iter().map(|at| block.locs[at].clone()).collect(),
             )),
         }

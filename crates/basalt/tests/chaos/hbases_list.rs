@@ -83,6 +83,7 @@ impl HbasesList {
             "HBase's list: {} generators, {} gave up; {written} nodes to verify",
             self.runs, self.failed
         ));
+        assert!(written > 0, "no generator of HBase's list came to its end");
         self.runs += 1;
         let verification = self.start(lab, "Verify", &[self.out(lab, "verified"), "1".to_owned()]);
         let (is_well, said) = ended_well(verification, "the verification").await;

@@ -18,7 +18,7 @@ use crate::{
         crypto::{FileCipher, FileCryptoCodec},
         protocol::NamenodeProtocol,
         replace_datanode::ReplaceDatanodeOnFailure,
-        silent_datanodes::{Probe, stands_still},
+        silent_datanodes::{Probe, silent_in},
     },
     proto::{common, hdfs},
 };
@@ -778,14 +778,10 @@ impl ReplicatedBlockWriter {
     /// them: then the work ends, as with a DataNode that failed.
     async fn watched<T>(&self, give_up: GiveUp, work: impl Future<Output = T>) -> T {
         let mut work = std::pin::pin!(work);
-        let silent = async {
-            stands_still(&self.handle).await;
-            self.probe().silent().await
-        };
         tokio::select! {
             biased;
             done = &mut work => return done,
-            silent = silent => give_up.without(silent),
+            silent = silent_in(&self.handle, || self.probe()) => give_up.without(silent),
         }
         work.await
     }

@@ -55,7 +55,7 @@ pub(crate) struct Probe {
 impl Probe {
     /// Asks the block's DataNodes until some of them, not all, are silent: which. They are left out of new blocks from then on. For ever, where
     /// all answer: then it is work that takes long.
-    pub(crate) async fn silent(&self) -> Vec<usize> {
+    async fn silent(&self) -> Vec<usize> {
         loop {
             let answers = join_all(self.block.locs.iter().map(|node| self.answers(node))).await;
             let silent: Vec<usize> = (0..answers.len()).filter(|at| !answers[*at]).collect();
@@ -144,9 +144,10 @@ impl Probe {
     }
 }
 
-/// Waits until something may be said to stand still.
-pub(crate) async fn stands_still(handle: &Handle) {
+/// Which DataNodes of a pipeline that has work to do are silent, once it stands still. `probe` is made only then.
+pub(crate) async fn silent_in(handle: &Handle, probe: impl FnOnce() -> Probe) -> Vec<usize> {
     sleep(STANDS_STILL_AFTER, handle).await;
+    probe().silent().await
 }
 
 async fn sleep(duration: Duration, handle: &Handle) {
