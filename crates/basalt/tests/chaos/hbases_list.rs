@@ -91,13 +91,17 @@ impl HbasesList {
             let found = said.lines().rev().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix('='));
             found.map_or(0, |number| number.trim().parse::<u64>().expect("a number"))
         };
-        let [referenced, undefined, unreferenced, lost] =
+        let [referenced, mut undefined, unreferenced, lost] =
             ["REFERENCED", "UNDEFINED", "UNREFERENCED", "LOST_FAMILIES"].map(counted);
+        // A list begins with nodes that name no other (the key of one zero byte) until its circle is closed: a generator that gave up leaves such.
+        let names_no_other = said.lines().any(|line| line.trim() == r"\x00=1");
+        let is_open = self.failed > 0 && names_no_other && undefined > 0;
+        undefined -= u64::from(is_open);
         let told = format!(
             "{referenced} referenced, {undefined} undefined, {unreferenced} unreferenced, {lost} without a family"
         );
         lab.note(&format!("HBase's list: {told}"));
-        assert!(is_well, "HBase's verification failed: {told}");
+        assert!(is_well || is_open, "HBase's verification failed: {told}");
         assert_eq!((undefined, lost), (0, 0), "{told}");
         assert!(referenced >= written, "{told}, and {written} were written");
         assert!(self.failed > 0 || (referenced, unreferenced) == (written, 0), "{told}, and {written} were written");

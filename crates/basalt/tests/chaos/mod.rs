@@ -33,6 +33,8 @@ const MOST_REGIONS: usize = 30;
 const CHAINS: usize = 4;
 /// A call to a server that is stopped is given up after so long.
 const RPC_TIMEOUT: Duration = Duration::from_secs(4);
+/// Of a region server of HBase's: with less one that holds most regions after many harms, and splits a log beside them, runs out of memory.
+const JAVA_HEAP: &str = "768m";
 /// For so long a NameNode is not there. A region server of HBase's waits little longer for one.
 const NAME_NODE_IS_DOWN: Duration = Duration::from_secs(5);
 /// For so long a DataNode stands still, or ZooKeeper is not there: longer than sessions last.
@@ -156,7 +158,7 @@ impl Monkey {
         let ours = SERVERS - of_java;
         until("the servers are in the cluster", async || servers(&monkey.connection).await.len() == ours).await;
         for _ in 0..of_java {
-            monkey.javas.push(monkey.lab.java_server());
+            monkey.javas.push(java_server(&monkey.lab));
         }
         until("HBase's are", async || servers(&monkey.connection).await.len() == SERVERS).await;
         let descriptor = TableDescriptor::new(monkey.table.clone(), [FamilyDescriptor::new("f")]);
@@ -314,7 +316,7 @@ impl Monkey {
     }
 
     fn kill_java_server(&mut self, at: usize) {
-        let another = self.lab.java_server();
+        let another = java_server(&self.lab);
         std::mem::replace(&mut self.javas[at], another).kill();
     }
 
@@ -323,7 +325,7 @@ impl Monkey {
         for at in 0..self.javas.len() {
             if self.javas[at].has_ended() {
                 self.lab.note("a region server of HBase's has ended by itself");
-                self.javas[at] = self.lab.java_server();
+                self.javas[at] = java_server(&self.lab);
             }
         }
         if self.java_leads {
@@ -416,6 +418,10 @@ impl Monkey {
 }
 
 /// A client that does not wait long for servers that are stopped.
+fn java_server(lab: &Lab) -> Piece {
+    lab.java_server_with("java", JAVA_HEAP)
+}
+
 fn connect(lab: &Lab) -> Connection {
     lab.connect_with(|options| Options { rpc_timeout: RPC_TIMEOUT, scan_timeout: LIMIT, ..options })
 }
