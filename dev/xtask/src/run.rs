@@ -38,8 +38,13 @@ pub const EVERYTHING: [&str; 3] = ["--workspace", "--features", "basalt/hdfs,bas
 
 /// The test binary `test` of the package in `folder`, compiled as all tests are.
 pub fn test_binary(folder: &str, test: &str) -> anyhow::Result<PathBuf> {
+    test_binary_with(&EVERYTHING, folder, test)
+}
+
+/// The same, of these packages with these features.
+pub fn test_binary_with(packages: &[&str], folder: &str, test: &str) -> anyhow::Result<PathBuf> {
     let mut build = cargo();
-    build.arg("test").args(EVERYTHING).args(["--test", test, "--no-run", "--message-format=json-render-diagnostics"]);
+    build.arg("test").args(packages).args(["--test", test, "--no-run", "--message-format=json-render-diagnostics"]);
     let messages = stdout("cargo test --no-run", &mut build)?;
     let manifest = root().join(folder).join("Cargo.toml");
     let built =

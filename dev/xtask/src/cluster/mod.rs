@@ -21,6 +21,8 @@ struct Tests {
     name: &'static str,
     /// The package's folder, and the binary.
     binary: (&'static str, &'static str),
+    /// What is built for it, in words of cargo's.
+    packages: &'static [&'static str],
     /// Of the binary's tests.
     filter: &'static [&'static str],
     /// What some of them do to a DataNode.
@@ -37,32 +39,100 @@ const KILLED: &Harm = &Harm { in_names: "a_dead_data_node", what: "a DataNode di
 const STOPPED: &Harm = &Harm { in_names: "a_stopped_data_node", what: "a DataNode stands still" };
 
 const ALL: &[Tests] = &[
-    Tests { name: "nodes", binary: ("crates/zookeeper", "ensemble"), filter: &[], harms: &[] },
+    Tests {
+        name: "nodes",
+        binary: ("crates/zookeeper", "ensemble"),
+        packages: &run::EVERYTHING,
+        filter: &[],
+        harms: &[],
+    },
     // names, passwords, whose nodes are whose
-    Tests { name: SECURED, binary: ("crates/zookeeper", "secured"), filter: &[], harms: &[] },
-    Tests { name: "volume", binary: ("crates/fs-hdfs", "hdfs"), filter: &[], harms: &[KILLED, STOPPED] },
-    Tests { name: "server", binary: ("crates/basalt", "main"), filter: &["hdfs::"], harms: &[KILLED] },
+    Tests {
+        name: "secured",
+        binary: ("crates/zookeeper", SECURED),
+        packages: &run::EVERYTHING,
+        filter: &[],
+        harms: &[],
+    },
+    Tests {
+        name: "volume",
+        binary: ("crates/fs-hdfs", "hdfs"),
+        packages: &run::EVERYTHING,
+        filter: &[],
+        harms: &[KILLED, STOPPED],
+    },
+    Tests {
+        name: "server",
+        binary: ("crates/basalt", "main"),
+        packages: &run::EVERYTHING,
+        filter: &["hdfs::"],
+        harms: &[KILLED],
+    },
     // HBase's master and one of its region servers beside one of ours
-    Tests { name: "join", binary: ("crates/basalt", "main"), filter: &["joined::"], harms: &[] },
+    Tests {
+        name: "join",
+        binary: ("crates/basalt", "main"),
+        packages: &run::EVERYTHING,
+        filter: &["joined::"],
+        harms: &[],
+    },
     // two masters and two region servers of ours, and one of HBase's below them
-    Tests { name: "own", binary: ("crates/basalt", "main"), filter: &["own::"], harms: &[] },
+    Tests {
+        name: "own",
+        binary: ("crates/basalt", "main"),
+        packages: &run::EVERYTHING,
+        filter: &["own::"],
+        harms: &[],
+    },
     // masters of HBase's and of ours that lead one cluster in turn
-    Tests { name: "masters", binary: ("crates/basalt", "main"), filter: &["handed::"], harms: &[] },
+    Tests {
+        name: "masters",
+        binary: ("crates/basalt", "main"),
+        packages: &run::EVERYTHING,
+        filter: &["handed::"],
+        harms: &[],
+    },
     // read replicas between servers of either kind, below a master of either kind
-    Tests { name: "replicas", binary: ("crates/basalt", "main"), filter: &["replicated::"], harms: &[] },
+    Tests {
+        name: "replicas",
+        binary: ("crates/basalt", "main"),
+        packages: &run::EVERYTHING,
+        filter: &["replicated::"],
+        harms: &[],
+    },
 ];
 
 /// What takes minutes, and is run by its name alone.
 const LONG: &[Tests] = &[
+    // sessions with ZooKeeper over TLS, whose cryptography is compiled for it
+    Tests {
+        name: "tls",
+        binary: ("crates/zookeeper", SECURED),
+        packages: &["--package", "basalt-zookeeper", "--features", "tls"],
+        filter: &["tls"],
+        harms: &[],
+    },
     // a hundred regions of a killed server of either kind, taken over by either kind
-    Tests { name: "recovered", binary: ("crates/basalt", "main"), filter: &["recovered::"], harms: &[] },
+    Tests {
+        name: "recovered",
+        binary: ("crates/basalt", "main"),
+        packages: &run::EVERYTHING,
+        filter: &["recovered::"],
+        harms: &[],
+    },
 ];
 
-/// The tests that want a ZooKeeper of their own.
+/// The binary whose tests want a ZooKeeper of their own.
 const SECURED: &str = "secured";
 
 /// A linked list that is written while servers, masters and what they stand on are killed and stopped, for as long as one likes.
-const CHAOS: Tests = Tests { name: "chaos", binary: ("crates/basalt", "main"), filter: &["chaos::"], harms: &[] };
+const CHAOS: Tests = Tests {
+    name: "chaos",
+    binary: ("crates/basalt", "main"),
+    packages: &run::EVERYTHING,
+    filter: &["chaos::"],
+    harms: &[],
+};
 
 /// How long [`CHAOS`] goes on, and what it does.
 pub struct Chaos {
@@ -101,7 +171,7 @@ pub fn chaos(report: &mut Report, chaos: &Chaos) -> anyhow::Result<()> {
     println!("replay with: cargo xtask cluster --minutes {} --masters {masters}{list} --seed {seed}", chaos.minutes);
     let mut binary = None;
     report.step("cluster: build of the tests", || {
-        binary = Some(run::test_binary(CHAOS.binary.0, CHAOS.binary.1)?);
+        binary = Some(run::test_binary_with(CHAOS.packages, CHAOS.binary.0, CHAOS.binary.1)?);
         Ok(())
     });
     let Some(binary) = binary else { return Ok(()) };
@@ -148,7 +218,7 @@ pub fn run(report: &mut Report, wanted: &[String], may_skip: bool) -> anyhow::Re
     let mut binaries = Vec::new();
     report.step("cluster: build of the tests", || {
         for tests in &wanted {
-            binaries.push(run::test_binary(tests.binary.0, tests.binary.1)?);
+            binaries.push(run::test_binary_with(tests.packages, tests.binary.0, tests.binary.1)?);
         }
         Ok(())
     });
@@ -169,7 +239,7 @@ fn play_all(report: &mut Report, lab: &Path, wanted: &[(&Tests, PathBuf)]) {
         report.part(&format!("cluster: {}", tests.name), || {
             let others = [KILLED, STOPPED].map(|harm| ["--skip", harm.in_names]).concat();
             let which = [tests.filter, &others].concat();
-            let secured = if tests.name == SECURED { Some(pieces.start_secured_zookeeper()?) } else { None };
+            let secured = if tests.binary.1 == SECURED { Some(pieces.start_secured_zookeeper()?) } else { None };
             let told = secured.iter().flat_map(Secured::told).collect::<Vec<_>>();
             play(&pieces, (tests, binary), tests.name, &which, &told, LIMIT)
         });
