@@ -173,13 +173,13 @@ pub const VOLUMES_MAY_BE_MISSING: Setting<bool> = Setting {
 pub const VOLUMES_DELAY_FOR_TESTS: TextSetting = TextSetting {
     key: "basalt.volumes.delay.for.tests",
     default: "none",
-    legal: Some("tier=milliseconds, separated by commas"),
+    legal: Some("tier=milliseconds or directory=milliseconds, separated by commas"),
     is_legal: |text| delays_of(text).is_some(),
-    doc: "For tests and measurements: each call to a volume of the tier takes so many milliseconds longer, as tier=milliseconds, separated by \
-          commas. Never for a server with data of somebody's.",
+    doc: "For tests and measurements: each call to a volume of the tier, or in the directory, takes so many milliseconds longer, as tier=milliseconds \
+          or directory=milliseconds, separated by commas. Never for a server with data of somebody's.",
 };
 
-/// The tiers of [`VOLUMES_DELAY_FOR_TESTS`] with their milliseconds; `None`: it cannot be read.
+/// The tiers and directories of [`VOLUMES_DELAY_FOR_TESTS`] with their milliseconds; `None`: it cannot be read.
 pub fn delays_of(text: &str) -> Option<Vec<(&str, u64)>> {
     let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty() && *part != "none");
     parts.map(|part| part.split_once('=').and_then(|(tier, ms)| Some((tier.trim(), ms.trim().parse().ok()?)))).collect()

@@ -209,7 +209,7 @@ fn with_other_volumes(home: Arc<LocalVolume>, config: &Config, name: &str) -> Re
     let delays = config.text(settings::VOLUMES_DELAY_FOR_TESTS.key).and_then(settings::delays_of).unwrap_or_default();
     let delays: Vec<(String, u64)> = delays.into_iter().map(|(tier, ms)| (tier.to_owned(), ms)).collect();
     let delay = move |spec: &VolumeSpec| {
-        let ms = delays.iter().find(|(tier, _)| *tier == spec.tier.name).map_or(0, |(_, ms)| *ms);
+        let ms = delays.iter().find(|(of, _)| *of == spec.tier.name || *of == spec.place).map_or(0, |(_, ms)| *ms);
         std::time::Duration::from_millis(ms)
     };
     let opened =

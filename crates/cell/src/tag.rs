@@ -12,6 +12,8 @@ pub const MOB_REFERENCE: u8 = 5;
 pub const MOB_TABLE_NAME: u8 = 6;
 /// Time to live of the cell, 8-byte milliseconds.
 pub const TTL: u8 = 8;
+/// By which 8-byte value its row was put into a file with others, of a store that divides rows so.
+pub const CELL_VALUE_TIERING: u8 = 9;
 
 /// Checks that `tags` is whole tags.
 ///
@@ -51,5 +53,14 @@ pub fn write(out: &mut Vec<u8>, tag_type: u8, value: &[u8]) {
 
 /// The cell's own time to live in milliseconds, from its TTL tag.
 pub fn ttl_ms(tags: &[u8]) -> Option<i64> {
-    iter(tags).find(|(t, _)| *t == TTL).and_then(|(_, v)| v.try_into().ok()).map(i64::from_be_bytes)
+    number(tags, TTL)
+}
+
+/// The tiering value of the cell's row, from its tag.
+pub fn tiering_value(tags: &[u8]) -> Option<i64> {
+    number(tags, CELL_VALUE_TIERING)
+}
+
+fn number(tags: &[u8], tag_type: u8) -> Option<i64> {
+    iter(tags).find(|(t, _)| *t == tag_type).and_then(|(_, v)| v.try_into().ok()).map(i64::from_be_bytes)
 }

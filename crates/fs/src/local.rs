@@ -15,10 +15,11 @@ use crate::{
 use rustix::fs::{Advice, CWD, FallocateFlags, FlockOperation, RenameFlags};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// What is gathered goes out in pieces that end where the file's length is a multiple of this: of a piece that is written at a round place the
 /// kernel makes one large page, else a dozen, and each costs those who write, read and drop it the same. In turns, 256 MB in pieces of 128 KiB instead of 66
@@ -146,7 +147,12 @@ impl LocalVolume {
 impl Volume for LocalVolume {
     fn open(&self, path: &FilePath) -> Result<Arc<dyn ReadAt>> {
         let file = File::open(self.place(path)).map_err(|e| Error::new("open", path, e))?;
-        Ok(Arc::new(LocalFile { file, path: path.clone(), is_direct: AtomicBool::new(false) }))
+        Ok(Arc::new(LocalFile {
+            file,
+            path: path.clone(),
+            is_direct: AtomicBool::new(false),
+            read_ahead: OnceLock::new(),
+        }))
     }
 
     fn create(&self, path: &FilePath) -> Result<Box<dyn Appender>> {
@@ -288,6 +294,8 @@ struct LocalFile {
     path: FilePath,
     /// It is read past the page cache.
     is_direct: AtomicBool,
+    /// The same file through the page cache, for who reads it from one end to the other while it is direct: the kernel can read ahead for him.
+    read_ahead: OnceLock<File>,
 }
 
 impl LocalFile {
@@ -304,11 +312,24 @@ impl LocalFile {
     }
 }
 
+impl LocalFile {
+    fn read_error(&self, bytes: usize, offset: u64, source: io::Error) -> Error {
+        Error::new(format!("read {bytes} bytes of"), &self.path, source).at(offset)
+    }
+}
+
 impl ReadAt for LocalFile {
     fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> Result<()> {
         let is_direct = self.is_direct.load(Ordering::Relaxed);
         let read = if is_direct { self.read_direct(buf, offset) } else { self.file.read_exact_at(buf, offset) };
-        read.map_err(|e| Error::new(format!("read {} bytes of", buf.len()), &self.path, e).at(offset))
+        read.map_err(|e| self.read_error(buf.len(), offset, e))
+    }
+
+    fn read_sequential_at(&self, buf: &mut [u8], offset: u64) -> Result<()> {
+        match self.read_ahead.get().filter(|_| self.is_direct.load(Ordering::Relaxed)) {
+            Some(file) => file.read_exact_at(buf, offset).map_err(|e| self.read_error(buf.len(), offset, e)),
+            None => self.read_exact_at(buf, offset),
+        }
     }
 
     fn len(&self) -> Result<u64> {
@@ -333,11 +354,17 @@ impl ReadHints for LocalFile {
 
     fn past_cache(&self) {
         if direct::set_direct(&self.file, true) {
+            // Its own flags, and whatever name it has by now. Where that is not to be had, nobody reads ahead.
+            if let Ok(file) = File::open(format!("/proc/self/fd/{}", self.file.as_raw_fd())) {
+                let _ = rustix::fs::fadvise(&file, 0, None, Advice::Sequential);
+                let _ = self.read_ahead.set(file);
+            }
             self.is_direct.store(true, Ordering::Relaxed);
         }
     }
 
     fn will_need(&self, offset: u64, len: u64) {
+        // The kernel reads ahead by itself for who reads on, in larger pieces.
         if self.is_direct.load(Ordering::Relaxed) {
             return;
         }

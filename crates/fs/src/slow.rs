@@ -219,6 +219,11 @@ impl ReadAt for SlowFile {
         self.inner.read_exact_at(buf, offset)
     }
 
+    fn read_sequential_at(&self, buf: &mut [u8], offset: u64) -> Result<()> {
+        self.trouble.endure("read", &self.path)?;
+        self.inner.read_sequential_at(buf, offset)
+    }
+
     fn len(&self) -> Result<u64> {
         self.inner.len()
     }

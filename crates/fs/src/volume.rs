@@ -240,6 +240,11 @@ pub enum Settled {
 pub trait ReadAt: Send + Sync {
     /// Fills `buf` from `offset` on, or fails (a file that ends before is an `UnexpectedEof`).
     fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> Result<()>;
+    /// As [`ReadAt::read_exact_at`] for who reads a file from one end to the other, says what he will need ([`ReadHints::will_need`]) and what he has read
+    /// ([`ReadHints::forget_range`]): a volume may have read ahead for him what it reads past the system's memory for others.
+    fn read_sequential_at(&self, buf: &mut [u8], offset: u64) -> Result<()> {
+        self.read_exact_at(buf, offset)
+    }
     /// Bytes in the file now.
     fn len(&self) -> Result<u64>;
     /// Whether the file has no bytes now.

@@ -261,6 +261,8 @@ fn files_read_past_the_cache_are_the_same_bytes() {
     file.append(&bytes).expect("appended");
     file.sync().expect("synced");
     let file = volume.open(&name).expect("opened");
+    // What is open has its bytes whatever its name is by now.
+    volume.rename(&name, &path("renamed")).expect("renamed");
     file.past_cache();
     file.will_need(0, 100_000);
     let rng = base::Rng::seeded(7);
@@ -281,9 +283,15 @@ fn files_read_past_the_cache_are_the_same_bytes() {
         let mut read = vec![0; len];
         file.read_exact_at(&mut read, from as u64).expect("read");
         assert!(read == bytes[from..from + len], "{len} bytes from {from}");
+        read.fill(0);
+        file.read_sequential_at(&mut read, from as u64).expect("read");
+        assert!(read == bytes[from..from + len], "{len} bytes from {from} by who reads on");
+        file.forget_range(from as u64, len as u64);
     }
     for (from, len) in [(bytes.len() - 1, 2), (bytes.len(), 1), (bytes.len() + 9000, 1), (0, bytes.len() + 1)] {
         let error = file.read_exact_at(&mut vec![0; len], from as u64).expect_err("it ends before");
         assert_eq!(error.kind(), ErrorKind::UnexpectedEof, "{len} bytes from {from}");
+        let error = file.read_sequential_at(&mut vec![0; len], from as u64).expect_err("it ends before");
+        assert_eq!(error.kind(), ErrorKind::UnexpectedEof, "{len} bytes from {from} by who reads on");
     }
 }

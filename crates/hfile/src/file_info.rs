@@ -31,6 +31,7 @@ pub mod key {
     /// Of ours; HBase passes it over.
     pub const MORE_FOLLOW: &[u8] = b"BASALT_MORE_FOLLOW";
     pub const TIME_RANGE: &[u8] = b"TIMERANGE";
+    pub const CUSTOM_TIERING_TIME_RANGE: &[u8] = b"CUSTOM_TIERING_TIME_RANGE";
     pub const EARLIEST_PUT_TS: &[u8] = b"EARLIEST_PUT_TS";
     pub const BLOOM_FILTER_TYPE: &[u8] = b"BLOOM_FILTER_TYPE";
     pub const BLOOM_FILTER_PARAM: &[u8] = b"BLOOM_FILTER_PARAM";

@@ -64,7 +64,7 @@ pub use file_reads::FileReads;
 pub use inspect::{BlockHeader, BloomFields, RootEntry, TrailerFields};
 pub use options::{BloomType, ChecksumType, Compression, Encoding, HashType};
 pub use point_cursor::{Found, PointCursor};
-pub use reader::{Half, HalfSide, Reader, ReaderContext};
+pub use reader::{Half, HalfSide, HotAge, Reader, ReaderContext};
 pub use recorded_reads::{BlockFrom, BlockLook, LooksRecording};
 pub use scanner::{BlockRun, Residency, ScanOptions, Scanner};
 pub use second_level::{SecondLevel, SecondLevelOptions, SecondLevelStats};

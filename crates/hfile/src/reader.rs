@@ -45,10 +45,19 @@ pub struct ReaderContext {
     pub half: Option<Half>,
     /// Sequence id given to all cells in place of their own (bulk-loaded files).
     pub override_seq_id: Option<SeqId>,
-    /// So long after its newest cell's timestamp (milliseconds) the file is cold: the cache's second level is not for it.
-    pub hot_age_ms: Option<i64>,
+    /// When the file is cold: the cache's second level is not for it then. `None`: never.
+    pub hot_age: Option<HotAge>,
     /// What Zstandard blocks are unpacked with (`hbase.io.compress.zstd.dictionary`).
     pub dictionary: Option<Arc<Dictionary>>,
+}
+
+/// For how long a file is hot. Follows: `DataTieringManager`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HotAge {
+    /// Milliseconds from its newest time on.
+    pub ms: i64,
+    /// Whether that is the greatest tiering value of its cells, as the compaction that made it wrote it down; else it is the newest timestamp. A file without is hot.
+    pub of_values: bool,
 }
 
 /// An open HFile. Shared between threads; holds trailer, file info, root index and Bloom headers in memory.
@@ -125,8 +134,11 @@ impl Reader {
         let file_id = context.cache_file_id.or_else(|| context.cache.as_ref().map(|cache| cache.new_file_id()));
         let has_second = context.cache.as_ref().is_some_and(|cache| cache.second().is_some());
         let lasting_id = if has_second { lasting_id(path, len, &trailer, last_key.as_ref()) } else { 0 };
-        let newest_ms = time_range.map_or(0, |(_, newest)| newest);
-        let cold_from_ms = context.hot_age_ms.map_or(i64::MAX, |age| newest_ms.saturating_add(age));
+        let newest_ms = match context.hot_age {
+            Some(HotAge { of_values: true, .. }) => tiering_values(&info).map_or(i64::MAX, |(_, greatest)| greatest),
+            _ => time_range.map_or(0, |(_, newest)| newest),
+        };
+        let cold_from_ms = context.hot_age.map_or(i64::MAX, |age| newest_ms.saturating_add(age.ms));
         let source = Source {
             file,
             path: path.clone(),
@@ -343,6 +355,11 @@ impl Reader {
     #[inline]
     pub fn time_range(&self) -> Option<(i64, i64)> {
         self.time_range
+    }
+
+    /// Least and greatest tiering value of its cells (CUSTOM_TIERING_TIME_RANGE); `None` when no compaction by such values made it.
+    pub fn tiering_values(&self) -> Option<(i64, i64)> {
+        tiering_values(&self.info)
     }
 
     /// EARLIEST_PUT_TS.
@@ -598,6 +615,14 @@ fn lasting_id(path: &FilePath, len: u64, trailer: &Trailer, last_key: Option<&By
 }
 
 fn time_range(info: &FileInfo) -> Option<(i64, i64)> {
-    let (min, max) = info.get(key::TIME_RANGE)?.split_first_chunk::<8>()?;
+    range(info, key::TIME_RANGE)
+}
+
+fn tiering_values(info: &FileInfo) -> Option<(i64, i64)> {
+    range(info, key::CUSTOM_TIERING_TIME_RANGE)
+}
+
+fn range(info: &FileInfo, key: &[u8]) -> Option<(i64, i64)> {
+    let (min, max) = info.get(key)?.split_first_chunk::<8>()?;
     Some((i64::from_be_bytes(*min), i64::from_be_bytes(max.try_into().ok()?)))
 }

@@ -18,12 +18,14 @@ use std::sync::Arc;
 /// Largest single read of a scan that reads ahead. Each such scan may hold this much. What is read is looked at at once: more of it would leave the processor's
 /// cache before (checking the sums of a megabyte took twice as long, a tenth of a compaction).
 const READ_MAX: usize = 256 << 10;
-/// How far ahead of the reads the volume is told what will be needed: as much as a read.
+/// How far ahead of the reads the volume is told what will be needed: as much as a read at first, twice as much after each so much that was read in sequence, up to
+/// the second. A disk that is asked for more gives more: with one read of 256 KiB ahead it waits a part of the time.
 const HINT_BYTES: u64 = READ_MAX as u64;
-/// The same for a compaction, of which there are few.
-const HINT_BYTES_COMPACTION: u64 = 1 << 20;
-/// What the operating system forgets as a whole: of pages at the ends of a range it keeps those that stand out.
-const PAGE_BYTES: u64 = 4096;
+const HINT_BYTES_MAX: u64 = 1 << 20;
+/// The operating system is told to forget so much at a time, from a multiple of it to another: of what it holds as a whole it keeps what stands out of a range.
+const DROP_BYTES: u64 = 4 << 20;
+/// And not what was read last: it has that in hand still, would wait for each processor to put it down, and look again.
+const DROP_BEHIND_BYTES: u64 = 1 << 20;
 
 /// The blocks of one file.
 pub(crate) struct Source {
@@ -65,8 +67,9 @@ pub(crate) struct Fetch {
 /// Bytes read ahead of a sequential scan.
 #[derive(Debug)]
 pub(crate) struct ReadAhead {
-    /// So much is asked for at a time, and forgotten.
+    /// So much is asked for at a time.
     hint_bytes: u64,
+    first_hint_bytes: u64,
     drop_behind: bool,
     /// Up to here the volume was told to forget what was read.
     dropped_to: u64,
@@ -250,7 +253,11 @@ impl Source {
     fn read_file(&self, buf: &mut [u8], offset: u64, is_sequential: bool) -> Result<()> {
         let timed = self.cache.as_ref().and_then(|cache| Some((cache, cache.clock()?)));
         let begun_us = timed.map(|(_, clock)| clock.monotonic_us());
-        self.file.read_exact_at(buf, offset)?;
+        if is_sequential {
+            self.file.read_sequential_at(buf, offset)?
+        } else {
+            self.file.read_exact_at(buf, offset)?
+        }
         if let (Some((cache, clock)), Some(begun_us)) = (timed, begun_us) {
             let took_us = clock.monotonic_us().saturating_sub(begun_us);
             block_reads::file_took(took_us);
@@ -262,8 +269,10 @@ impl Source {
 
 impl ReadAhead {
     pub fn new(compaction: bool, drop_behind: bool) -> ReadAhead {
+        let first_hint_bytes = if compaction { HINT_BYTES_MAX } else { HINT_BYTES };
         ReadAhead {
-            hint_bytes: if compaction { HINT_BYTES_COMPACTION } else { HINT_BYTES },
+            hint_bytes: first_hint_bytes,
+            first_hint_bytes,
             drop_behind,
             dropped_to: 0,
             hinted_to: 0,
@@ -290,7 +299,7 @@ impl ReadAhead {
 
     /// Whether the block at `at` continues the sequence. Index and Bloom blocks lie between data blocks: a small gap does not end it.
     fn goes_on(&self, at: BlockAt) -> bool {
-        at.offset >= self.expected && at.offset - self.expected <= self.hint_bytes
+        at.offset >= self.expected && at.offset - self.expected <= self.first_hint_bytes
     }
 
     /// The block at `at` came from elsewhere; the next continues the sequence.
@@ -336,6 +345,7 @@ impl ReadAhead {
         self.window = if sequential { (self.window * 2).clamp((2 * len).min(most), most) } else { len };
         if !sequential {
             (self.dropped_to, self.hinted_to) = (at.offset, at.offset);
+            self.hint_bytes = self.first_hint_bytes;
             self.buffer = Bytes::new();
             return source.read_exact(at);
         }
@@ -344,21 +354,23 @@ impl ReadAhead {
         if self.window == most && whole >= u64::from(at.len) {
             window = window.min(whole as usize);
         }
-        if self.drop_behind && at.offset - self.dropped_to >= self.hint_bytes {
-            // The last block of a window mostly ends in the next: where this one starts, not where the last one ended.
-            let from = self.dropped_to / PAGE_BYTES * PAGE_BYTES;
-            source.file.forget_range(from, at.offset - from);
-            self.dropped_to = at.offset;
+        // Of who reads past the system's memory nothing is to stay there.
+        let drop_behind = self.drop_behind || source.cache.as_ref().is_some_and(|cache| cache.reads_directly());
+        let (from, to) = (self.dropped_to / DROP_BYTES, at.offset.saturating_sub(DROP_BEHIND_BYTES) / DROP_BYTES);
+        if drop_behind && to > from {
+            source.file.forget_range(from * DROP_BYTES, (to - from) * DROP_BYTES);
+            self.dropped_to = to * DROP_BYTES;
         }
         self.refill(source, at.offset, skip, window)?;
         let (end, hinted) = (at.offset + window as u64, self.hinted_to);
-        // In good time: the last read but one before the end of what was asked for.
-        if end + self.window as u64 > hinted || hinted < end {
+        // In good time: the last read but one before the end of what was asked for, or half of it.
+        if end + (self.window as u64).max(self.hint_bytes / 2) > hinted || hinted < end {
             let from = hinted.max(end);
             let next = self.hint_bytes.min(source.blocks_end.saturating_sub(from));
             if next > 0 {
                 source.file.will_need(from, next);
                 self.hinted_to = from + next;
+                self.hint_bytes = (2 * self.hint_bytes).min(HINT_BYTES_MAX);
             }
         }
         Ok(self.share(0, len, keep))
@@ -396,13 +408,14 @@ mod tests {
     use super::*;
     use parking_lot::Mutex;
 
-    /// A file of a pattern, which remembers what it was told to forget.
+    /// A file of a pattern, which remembers what it was told to forget, and that it would be needed.
     #[derive(Default)]
     struct Pattern {
         forgotten: Mutex<Vec<(u64, u64)>>,
+        needed: Mutex<Vec<(u64, u64)>>,
     }
 
-    const FILE_LEN: u64 = 8 << 20;
+    const FILE_LEN: u64 = 20 << 20;
     const BLOCK_LEN: u32 = 70_000;
 
     fn pattern(at: u64) -> u8 {
@@ -425,6 +438,9 @@ mod tests {
     impl fs::ReadHints for Pattern {
         fn forget_range(&self, offset: u64, len: u64) {
             self.forgotten.lock().push((offset, offset + len));
+        }
+        fn will_need(&self, offset: u64, len: u64) {
+            self.needed.lock().push((offset, offset + len));
         }
     }
 
@@ -467,14 +483,37 @@ mod tests {
                 continue;
             }
             let first = forgotten.first().expect("some").0;
+            assert!(first <= u64::from(BLOCK_LEN), "all is forgotten, from the beginning: {first}");
             assert!(
-                first <= u64::from(BLOCK_LEN),
-                "the first block is read alone, all that follows is forgotten: {first}"
+                forgotten.len() >= 3
+                    && forgotten.windows(2).all(|pair| pair[1].0 == pair[0].1 && pair[1].1 > pair[0].1),
+                "{forgotten:?}"
             );
-            assert!(forgotten.windows(2).all(|pair| pair[1].0 <= pair[0].1 && pair[1].1 > pair[0].1), "{forgotten:?}");
             let end = forgotten.last().expect("some").1;
-            assert!(last - end <= HINT_BYTES_COMPACTION + READ_MAX as u64, "all but the last piece: {end} of {last}");
+            assert!(
+                last - end <= DROP_BYTES + DROP_BEHIND_BYTES + READ_MAX as u64,
+                "all but the last piece: {end} of {last}"
+            );
         }
+    }
+
+    #[test]
+    fn a_scan_asks_further_ahead_the_longer_it_goes_on_and_begins_anew_elsewhere() {
+        let file = Arc::new(Pattern::default());
+        let (source, mut ahead) = (source(&file), ReadAhead::new(false, false));
+        for at in blocks() {
+            ahead.read(&source, at, false).expect("no fault");
+        }
+        let needed = std::mem::take(&mut *file.needed.lock());
+        assert!(needed.windows(2).all(|pair| pair[1].0 == pair[0].1), "each piece once, none left out: {needed:?}");
+        let lens: Vec<u64> = needed.iter().map(|(from, to)| to - from).collect();
+        assert_eq!(lens[..4], [HINT_BYTES, 2 * HINT_BYTES, 4 * HINT_BYTES, 4 * HINT_BYTES]);
+        assert_eq!(needed.last().expect("some").1, FILE_LEN);
+        for at in blocks().take(8) {
+            ahead.read(&source, at, false).expect("no fault");
+        }
+        let again = file.needed.lock().first().map(|(from, to)| to - from);
+        assert_eq!(again, Some(HINT_BYTES), "a short scan elsewhere asks for little");
     }
 
     #[test]

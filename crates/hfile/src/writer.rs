@@ -168,6 +168,8 @@ pub struct StoreMetadata {
     pub compacted_files: Vec<String>,
     /// STRIPE_START_KEY and STRIPE_END_KEY: from which row on, up to which; an empty one is open. Written only when given.
     pub stripe: Option<(Bytes, Bytes)>,
+    /// CUSTOM_TIERING_TIME_RANGE: the least and the greatest tiering value of its cells. Written only when given.
+    pub tiering_values: Option<(i64, i64)>,
     /// BASALT_MORE_FOLLOW, written only when set: a file of a flush into several, which counts only once the last of them is there.
     pub more_follow: bool,
 }
@@ -561,6 +563,10 @@ impl Writer {
         if let Some((start, end)) = &metadata.stripe {
             put(key::STRIPE_START, start.clone());
             put(key::STRIPE_END, end.clone());
+        }
+        if let Some((least, greatest)) = metadata.tiering_values {
+            let range = [least.to_be_bytes(), greatest.to_be_bytes()].concat();
+            put(key::CUSTOM_TIERING_TIME_RANGE, Bytes::from(range));
         }
         if metadata.more_follow {
             put(key::MORE_FOLLOW, flag_bytes(true));

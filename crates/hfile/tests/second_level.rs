@@ -33,7 +33,8 @@ impl Place {
     }
 
     fn open(&self, cache: &Arc<BlockCache>, hot_age_ms: Option<i64>) -> Arc<Reader> {
-        let context = ReaderContext { cache: Some(cache.clone()), hot_age_ms, ..ReaderContext::default() };
+        let hot_age = hot_age_ms.map(|ms| HotAge { ms, of_values: false });
+        let context = ReaderContext { cache: Some(cache.clone()), hot_age, ..ReaderContext::default() };
         Reader::open(&self.data, &FilePath::new("file"), context).expect("open")
     }
 

@@ -25,8 +25,6 @@ pub(crate) const SPLIT_POLICY_KEY: &str = "hbase.regionserver.region.split.polic
 const KEYS: [&str; 5] =
     [SANITY_CHECKS_KEY, SMALLEST_MAX_FILE_SIZE_KEY, SMALLEST_FLUSH_SIZE_KEY, MAX_FILE_SIZE_KEY, FLUSH_SIZE_KEY];
 
-/// The store engine of HBase's that is not there: its compactions go by a Java class of the user's.
-const ENGINE_NOT_HERE: &str = ".CustomTieredStoreEngine";
 /// Values of IN_MEMORY_COMPACTION.
 const IN_MEMORY_COMPACTIONS: [&str; 4] = ["NONE", "BASIC", "EAGER", "ADAPTIVE"];
 
@@ -207,13 +205,9 @@ fn check_split_policy(table: &TableDescriptor) -> Result<()> {
     }
 }
 
-/// Also the one of HBase's that is not there is refused, for another would keep the store's files in another way.
 fn check_engine<'a>(overrides: impl Iterator<Item = (&'a str, &'a str)>) -> Result<()> {
     let said = overrides.filter(|(key, _)| *key == ENGINE_KEY).last();
     match said.filter(|(_, class)| StoreEngine::parse(class).is_none()) {
-        Some((_, class)) if class.trim().ends_with(ENGINE_NOT_HERE) => {
-            Err(refuse(format!("Unable to load configured store engine '{class}'")))
-        }
         Some(_) => Err(refuse(format!("'{ENGINE_KEY}' must be a class."))),
         None => Ok(()),
     }
@@ -375,6 +369,18 @@ mod tests {
         refused(&[], &[by_time], "Time Range Data Tiering should be enabled with Date Tiered Compaction.");
         of(&[by_time, TIERED], &[]).expect("they go together");
         of(&[TIERED], &[by_time]).expect("they go together");
+        let custom = ("hbase.hstore.engine.class", "CustomTieredStoreEngine");
+        let missing = "StoreEngine CustomTieredStoreEngine is missing required TIERING_CELL_QUALIFIER parameter.";
+        refused(&[custom], &[], missing);
+        refused(&[], &[custom], missing);
+        let since = ("TIERING_CELL_QUALIFIER", "since");
+        of(&[custom], &[since]).expect("the family says which column");
+        let provider = ("hbase.hstore.custom-tiering-value.provider.class", "org.example.Provider");
+        refused(
+            &[custom],
+            &[since, provider],
+            "Unable to load configured tiering value provider 'org.example.Provider'",
+        );
         let unknown = "No enum constant org.apache.hadoop.hbase.MemoryCompactionPolicy.SOME";
         refused(&[], &[("IN_MEMORY_COMPACTION", "some")], unknown);
         of(&[], &[("IN_MEMORY_COMPACTION", "basic")]).expect("known");
@@ -403,10 +409,10 @@ mod tests {
             tiered.configuration.insert(ENGINE_KEY.into(), engine.into());
             check_table(&limits, &tiered).expect("legal");
         }
-        let custom = "org.apache.hadoop.hbase.regionserver.CustomTieredStoreEngine";
-        tiered.families.values_mut().for_each(|family| _ = family.attributes.insert(ENGINE_KEY.into(), custom.into()));
+        let foreign = "org.example.TieredStoreEngine";
+        tiered.families.values_mut().for_each(|family| _ = family.attributes.insert(ENGINE_KEY.into(), foreign.into()));
         let error = check_table(&limits, &tiered).expect_err("a Java class of the user's").to_string();
-        assert!(error.contains("Unable to load configured store engine") && error.contains(custom), "{error}");
+        assert!(error.starts_with("'hbase.hstore.engine.class' must be a class."), "{error}");
         let with = |attributes: &[(&'static str, &'static str)], configuration: &[(&str, &str)]| {
             let mut table = table.clone();
             table.attributes.extend(attributes.iter().map(|(key, value)| (Bytes::from(*key), Bytes::from(*value))));

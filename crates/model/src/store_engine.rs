@@ -14,13 +14,16 @@ pub enum StoreEngine {
     Default,
     /// Compactions keep the cells of different times in different files.
     DateTiered,
+    /// Compactions keep rows with old and with new values of one column in different files.
+    CustomTiered,
     /// Flushes and compactions keep the cells of different ranges of rows in different files.
     Stripe,
 }
 
-const ENGINES: [(StoreEngine, &str); 3] = [
+const ENGINES: [(StoreEngine, &str); 4] = [
     (StoreEngine::Default, "DefaultStoreEngine"),
     (StoreEngine::DateTiered, "DateTieredStoreEngine"),
+    (StoreEngine::CustomTiered, "CustomTieredStoreEngine"),
     (StoreEngine::Stripe, "StripeStoreEngine"),
 ];
 
@@ -38,6 +41,7 @@ impl fmt::Display for StoreEngine {
         f.write_str(match self {
             StoreEngine::Default => "DefaultStoreEngine",
             StoreEngine::DateTiered => "DateTieredStoreEngine",
+            StoreEngine::CustomTiered => "CustomTieredStoreEngine",
             StoreEngine::Stripe => "StripeStoreEngine",
         })
     }

@@ -12,7 +12,7 @@ mod select;
 mod stripes;
 
 pub(crate) use archive::{Retired, RetiredFiles};
-pub(crate) use date_tiers::OutputWindow;
+pub(crate) use date_tiers::{OutputWindow, Tiering};
 pub use select::CompactionJob;
 pub(crate) use stripes::{RowCut, SplitAt, of_flush, split_at};
 
@@ -58,6 +58,13 @@ pub(crate) enum Output {
     One,
     /// By the timestamps of cells; windows ascending.
     ByTime(Vec<OutputWindow>),
+    /// By the values that their rows have in a column; windows of those, ascending.
+    ByValue {
+        /// From which value on a file is.
+        windows: Vec<OutputWindow>,
+        /// The column.
+        qualifier: Arc<[u8]>,
+    },
     /// By their rows.
     ByRow(RowCut),
 }
@@ -148,10 +155,15 @@ impl<'r> Compactor<'r> {
         let has_references = view.files.iter().any(|file| file.is_reference());
         let settings = store.settings.load();
         match store.engine(&settings) {
-            StoreEngine::DateTiered => {
+            StoreEngine::DateTiered | StoreEngine::CustomTiered => {
                 let now = self.core.env.clock.now_ms().0;
-                return policy::wants_minor_in_tiers(&view.files, &work.compacting, &settings, now)
-                    || (work.owes_major && !view.files.is_empty())
+                return policy::wants_minor_in_tiers(
+                    &view.files,
+                    &work.compacting,
+                    store.tiering(&settings),
+                    &settings,
+                    now,
+                ) || (work.owes_major && !view.files.is_empty())
                     || (work.compacting.is_empty() && has_references);
             }
             StoreEngine::Stripe => {
@@ -361,7 +373,7 @@ fn new_file(store: &Store, job: &CompactionJob, read_point: ReadPoint, now: i64)
     NewFile {
         compression: store.family().compression_compact_chosen(job.all_files),
         include_mvcc: readers().any(|reader| reader.highest_seq_id() > 0),
-        include_tags: readers().any(|reader| reader.has_tags()),
+        include_tags: matches!(job.output, Output::ByValue { .. }) || readers().any(|reader| reader.has_tags()),
         cache: if cached { Caching::All } else { Caching::Wanted },
         past_cache: leaves_pages && job.size_bytes() >= PAST_CACHE_MIN_BYTES,
         kind: if job.all_files { fs::FileKind::Major } else { fs::FileKind::Minor },

@@ -1,6 +1,9 @@
 //! Writes a new store file: into the opening's own directory below `.tmp`, synced, moved into the family's directory, that synced too. Only
 //! then does anybody hear of it; a crash before leaves at most a file that nobody knows.
 
+mod by_value;
+
+use self::by_value::ByValue;
 use crate::compact::{Output, OutputWindow, RowCut};
 use crate::core::RegionCore;
 use crate::error::{RegionError, Result};
@@ -138,21 +141,29 @@ impl<'r> Windows<'r, '_> {
         Ok(self.drafts[at].as_mut().expect("made above"))
     }
 
+    fn window_of(&self, time: i64) -> usize {
+        self.windows.partition_point(|window| window.start_ms <= time).saturating_sub(1)
+    }
+
     /// The files, oldest window first; an empty one where no cell was left. The last of them alone says what all of them replace: those
-    /// before it, without it, add nothing to what they were made of.
-    fn finish(mut self, metadata: &StoreMetadata) -> Result<Vec<Pending>> {
+    /// before it, without it, add nothing to what they were made of. `values`: what tiering values are in each, if any are.
+    fn finish(mut self, metadata: &StoreMetadata, values: &[Option<(i64, i64)>]) -> Result<Vec<Pending>> {
         if self.drafts.iter().all(Option::is_none) {
             self.draft(0)?;
         }
-        let before_last = StoreMetadata { compacted_files: Vec::new(), ..metadata.clone() };
         let mut done = Vec::new();
-        let drafts: Vec<Draft<'_>> = self.drafts.into_iter().flatten().collect();
+        let drafts = self.drafts.into_iter().enumerate();
+        let drafts: Vec<(usize, Draft<'_>)> = drafts.filter_map(|(at, draft)| Some((at, draft?))).collect();
         let mut rest = drafts.into_iter();
-        while let Some(draft) = rest.next() {
-            match draft.finish(if rest.len() == 0 { metadata } else { &before_last }) {
+        while let Some((at, draft)) = rest.next() {
+            let mut metadata = StoreMetadata { tiering_values: values.get(at).copied().flatten(), ..metadata.clone() };
+            if rest.len() > 0 {
+                metadata.compacted_files.clear();
+            }
+            match draft.finish(&metadata) {
                 Ok(pending) => done.push(pending),
                 Err(error) => {
-                    rest.for_each(Draft::discard);
+                    rest.for_each(|(_, draft)| draft.discard());
                     let volume = &self.files.core.env.volume;
                     // As in Draft::discard: what stays behind is swept when the region opens.
                     done.iter().for_each(|file: &Pending| _ = volume.remove_file(&file.temp));
@@ -170,9 +181,7 @@ impl<'r> Windows<'r, '_> {
 
 impl Sink for Windows<'_, '_> {
     fn take(&mut self, cell: CellRef<'_>, is_wanted: bool) -> Result<()> {
-        let time = cell.timestamp();
-        let after = self.windows.partition_point(|window| window.start_ms <= time);
-        self.draft(after.saturating_sub(1))?.take(cell, is_wanted)
+        self.draft(self.window_of(cell.timestamp()))?.take(cell, is_wanted)
     }
 
     fn written_bytes(&self) -> u64 {
@@ -396,9 +405,20 @@ impl<'r> FileWriter<'r> {
                 let drafts = windows.iter().map(|_| None).collect();
                 let mut out = Windows { files: *self, store, new, windows, drafts };
                 match drain(&mut out, scanner, proceed) {
-                    Ok(()) => out.finish(metadata),
+                    Ok(()) => out.finish(metadata, &[]),
                     Err(error) => {
                         out.discard();
+                        Err(error)
+                    }
+                }
+            }
+            Output::ByValue { windows, qualifier } => {
+                let drafts = windows.iter().map(|_| None).collect();
+                let mut out = ByValue::new(Windows { files: *self, store, new, windows, drafts }, qualifier);
+                match drain(&mut out, scanner, proceed).and_then(|()| out.end()) {
+                    Ok(()) => out.files.finish(metadata, &out.values),
+                    Err(error) => {
+                        out.files.discard();
                         Err(error)
                     }
                 }

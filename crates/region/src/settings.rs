@@ -435,10 +435,10 @@ pub const DATA_TIERING: Setting<bool> = Setting {
 pub const DATA_TIERING_TYPE: TextSetting = TextSetting {
     key: "hbase.hstore.datatiering.type",
     default: "NONE",
-    legal: Some("NONE or TIME_RANGE (CUSTOM, by a Java class, is not there)"),
-    is_legal: |text| ["NONE", "TIME_RANGE"].contains(&text.trim().to_ascii_uppercase().as_str()),
+    legal: Some("NONE, TIME_RANGE or CUSTOM"),
+    is_legal: |text| ["NONE", "TIME_RANGE", "CUSTOM"].contains(&text.trim().to_ascii_uppercase().as_str()),
     doc: "TIME_RANGE: a file whose newest cell is older than hbase.hstore.datatiering.hot.age.millis is cold: its blocks are not admitted to the \
-          second level of the block cache, and those there leave first. Said by a family as a rule; holds for files that are opened from then on.",
+          second level of the block cache, and those there leave first. CUSTOM: the same by the values that a CustomTieredStoreEngine found in its rows. Said by a family as a rule; holds for files that are opened from then on.",
 };
 /// Age at which a file is cold.
 pub const DATA_TIERING_HOT_AGE: Setting<u64> = Setting {
@@ -447,7 +447,7 @@ pub const DATA_TIERING_HOT_AGE: Setting<u64> = Setting {
     min: 0,
     max: i64::MAX as u64,
     unit: "ms",
-    doc: "A file whose newest cell is older than this is cold, with hbase.hstore.datatiering.type TIME_RANGE.",
+    doc: "A file whose newest cell is older than this is cold, with hbase.hstore.datatiering.type TIME_RANGE, or whose greatest tiering value is, with CUSTOM.",
 };
 /// Bytes between two looks at whether a compaction should stop.
 pub const COMPACTION_CHECK_INTERVAL: Setting<u64> = Setting {
@@ -560,6 +560,9 @@ pub const ALL: &[&dyn SettingRow] = &[
     &TIER_POLICY,
     &TIER_SINGLE_OUTPUT,
     &TIER_FACTORY,
+    &TIERING_QUALIFIER,
+    &TIERING_PROVIDER,
+    &TIERING_AGE_LIMIT,
     &TIER_STORAGE_POLICIES,
     &TIER_HOT_AGE,
     &TIER_HOT_POLICY,

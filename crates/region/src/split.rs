@@ -253,7 +253,7 @@ pub(crate) fn live_files<'a>(
             info,
             family,
             in_memory: descriptor.in_memory(),
-            hot_age_ms: None,
+            hot_age: None,
             dictionary: dictionary.as_ref(),
             moves: None,
         };

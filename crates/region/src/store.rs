@@ -6,7 +6,7 @@
 
 use crate::RegionEnv;
 use crate::RegionSettings;
-use crate::compact::Retired;
+use crate::compact::{Retired, Tiering};
 use crate::error::{RegionError, Result};
 use crate::mob::MobStore;
 use crate::row_reads::RowReads;
@@ -139,7 +139,7 @@ impl Store {
             info,
             family: name,
             in_memory: family.in_memory(),
-            hot_age_ms: settings.hot_age_ms,
+            hot_age: settings.hot_age,
             dictionary: dictionary.as_ref(),
             moves: None,
         };
@@ -234,7 +234,20 @@ impl Store {
 
     /// How its files are kept. A family with MOB files has HBase's `MobStoreEngine` whatever is said.
     pub(crate) fn engine(&self, settings: &RegionSettings) -> StoreEngine {
-        if self.mob.is_some() { StoreEngine::Default } else { settings.engine }
+        match settings.engine {
+            _ if self.mob.is_some() => StoreEngine::Default,
+            // Nothing says by which values.
+            StoreEngine::CustomTiered if settings.tiers.value_qualifier.is_none() => StoreEngine::Default,
+            engine => engine,
+        }
+    }
+
+    /// What tells old from new, where its engine keeps them apart.
+    pub(crate) fn tiering<'s>(&self, settings: &'s RegionSettings) -> Tiering<'s> {
+        match &settings.tiers.value_qualifier {
+            Some(qualifier) if settings.engine == StoreEngine::CustomTiered => Tiering::Values(qualifier),
+            _ => Tiering::Times,
+        }
     }
 
     /// Where a new file of this kind is to lie. Those of HBase's own tables lie with the names: nothing works without them.
@@ -305,7 +318,7 @@ impl Store {
             info,
             family: &self.name,
             in_memory: self.family().in_memory(),
-            hot_age_ms: self.settings.load().hot_age_ms,
+            hot_age: self.settings.load().hot_age,
             dictionary: self.dictionary.as_ref(),
             moves: info.is_replica().then_some(&env.volume),
         }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use cell::KeyRef;
 use cell::print::Binary;
 use fs::{BlockHosts, DirEntry, FilePath, ReadAt, ReadHints, Volume};
-use hfile::{BlockCache, Dictionary, Half, HalfSide, Reader, ReaderContext};
+use hfile::{BlockCache, Dictionary, Half, HalfSide, HotAge, Reader, ReaderContext};
 use model::RegionInfo;
 use parking_lot::RwLock;
 use proto::{Message, magic, pb};
@@ -48,8 +48,8 @@ pub(crate) struct Opening<'a> {
     pub info: &'a RegionInfo,
     pub family: &'a [u8],
     pub in_memory: bool,
-    /// As [`ReaderContext::hot_age_ms`].
-    pub hot_age_ms: Option<i64>,
+    /// As [`ReaderContext::hot_age`].
+    pub hot_age: Option<HotAge>,
     /// As [`ReaderContext::dictionary`].
     pub dictionary: Option<&'a Arc<Dictionary>>,
     /// Of a read replica, whose files others move while they are read.
@@ -70,7 +70,7 @@ impl StoreFile {
             in_memory: opening.in_memory,
             half: None,
             override_seq_id: None,
-            hot_age_ms: opening.hot_age_ms,
+            hot_age: opening.hot_age,
             dictionary: opening.dictionary.cloned(),
         };
         let damaged = |what: String| RegionError::Damaged { region: region.clone(), what };
@@ -240,6 +240,17 @@ impl MovingFile {
         Ok(Arc::new(MovingFile { volume, places, len_bytes, first, found: RwLock::default() }))
     }
 
+    fn read(&self, offset: u64, len: u64, mut read: impl FnMut(&dyn ReadAt) -> fs::Result<()>) -> fs::Result<()> {
+        let now = self.found.read().clone();
+        let Err(error) = read(&**now.as_ref().unwrap_or(&self.first)) else { return Ok(()) };
+        if offset.checked_add(len).is_none_or(|end| end > self.len_bytes) {
+            return Err(error);
+        }
+        let Some(found) = self.find() else { return Err(error) };
+        *self.found.write() = Some(found.clone());
+        read(&*found)
+    }
+
     /// The same file, opened anew where it is now.
     fn find(&self) -> Option<Arc<dyn ReadAt>> {
         let mut opened = self.places.iter().filter_map(|place| self.volume.open(place).ok());
@@ -249,14 +260,11 @@ impl MovingFile {
 
 impl ReadAt for MovingFile {
     fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> fs::Result<()> {
-        let now = self.found.read().clone();
-        let Err(error) = now.as_ref().unwrap_or(&self.first).read_exact_at(buf, offset) else { return Ok(()) };
-        if offset.checked_add(buf.len() as u64).is_none_or(|end| end > self.len_bytes) {
-            return Err(error);
-        }
-        let Some(found) = self.find() else { return Err(error) };
-        *self.found.write() = Some(found.clone());
-        found.read_exact_at(buf, offset)
+        self.read(offset, buf.len() as u64, |file| file.read_exact_at(buf, offset))
+    }
+
+    fn read_sequential_at(&self, buf: &mut [u8], offset: u64) -> fs::Result<()> {
+        self.read(offset, buf.len() as u64, |file| file.read_sequential_at(buf, offset))
     }
 
     fn len(&self) -> fs::Result<u64> {

@@ -289,6 +289,83 @@ fn a_tiered_store_has_a_file_for_every_window_of_time() {
     assert_eq!((files(&region), all.concat().len()), (5, 28));
 }
 
+/// Values of the column `since`: before and after the age limit of [`by_value`], in bytes that are letters, too.
+const OLD: (&str, i64) = ("\0\0\u{1}\u{1}\u{1}\u{1}\u{1}\u{1}", 0x0101_0101_0101);
+const NEW: (&str, i64) = ("\0\0\u{1}\u{20}\0\0\0\0", 0x0120_0000_0000);
+
+fn by_value() -> model::FamilyDescriptor {
+    let mut family = family("f").with("hbase.hstore.engine.class", "CustomTieredStoreEngine").with("VERSIONS", "9");
+    let limit = (NOW - 0x0110_0000_0000).to_string();
+    for (key, value) in
+        [("TIERING_CELL_QUALIFIER", "since"), ("hbase.hstore.compaction.date.tiered.custom.age.limit.millis", &limit)]
+    {
+        family.configuration.insert(key.to_owned(), value.to_owned());
+    }
+    family
+}
+
+/// Of each file how many cells it has and the range of its tiering values.
+fn tiers(server: &Server, region: &Region) -> Vec<(u64, Option<(i64, i64)>)> {
+    let tier = |path: &String| {
+        let path = FilePath::new(path);
+        let file = hfile::Reader::open(&*server.env.volume, &path, hfile::ReaderContext::default()).expect("a file");
+        (file.entry_count(), file.tiering_values())
+    };
+    let mut tiers: Vec<_> = region.store_file_paths(b"f").expect("a family").iter().map(tier).collect();
+    tiers.sort_by_key(|(_, values)| *values);
+    tiers
+}
+
+#[test]
+fn rows_of_old_and_of_new_values_have_files_of_their_own() {
+    let server = server(&[]);
+    let region = server.table([by_value()]);
+    let all = |region: &Arc<Region>| scan(region, &Scan { max_versions: 9, ..Scan::default() }, NOW);
+    for (row, since) in [("a", Some(OLD.0)), ("b", Some(NEW.0)), ("c", None), ("d", Some("short")), ("e", Some(OLD.0))]
+    {
+        // The column lies between the others.
+        for column in ["about", "zip"] {
+            write(&region, &[put(row, "f", column, NOW, "v")]);
+        }
+        since.iter().for_each(|since| write(&region, &[put(row, "f", "since", NOW, since)]));
+        flush(&region);
+    }
+    let before = all(&region);
+    assert_eq!((files(&region), before.concat().len()), (5, 14));
+    major_compact(&region);
+    assert_eq!(tiers(&server, &region), [(14, Some((OLD.1, i64::MAX)))], "the first looks at the rows");
+    major_compact(&region);
+    let divided = [(6, Some((OLD.1, OLD.1))), (8, Some((NEW.1, i64::MAX)))];
+    assert_eq!(tiers(&server, &region), divided);
+    assert_eq!(all(&region), before);
+    // What a row became later does not move its older cells, as in HBase.
+    write(&region, &[put("a", "f", "since", NOW + 1, NEW.0)]);
+    flush(&region);
+    major_compact(&region);
+    assert_eq!(tiers(&server, &region), [(6, Some((OLD.1, OLD.1))), (9, Some((NEW.1, i64::MAX)))]);
+    let (info, table, before) = (region.info().clone(), region.table().clone(), all(&region));
+    region.archive_compacted_files().expect("archived");
+    region.close(CloseMode::Flush).expect("closed");
+    assert_eq!(all(&server.open(&info, &table).expect("opened")), before);
+}
+
+#[test]
+fn a_row_whose_value_comes_late_is_held_back_in_bounds() {
+    let server = server(&[]);
+    let region = server.table([by_value()]);
+    // More cells before the column than are held back: those that had to go are with the new ones.
+    for n in 0..2500 {
+        write(&region, &[put("wide", "f", &format!("a{n:04}"), NOW, "v")]);
+    }
+    write(&region, &[put("wide", "f", "since", NOW, OLD.0), put("wide", "f", "zip", NOW, "v")]);
+    flush(&region);
+    let before = scan(&region, &Scan::default(), NOW);
+    major_compact(&region);
+    major_compact(&region);
+    assert_eq!(tiers(&server, &region), [(502, Some((OLD.1, OLD.1))), (2000, Some((i64::MAX, i64::MAX)))]);
+    assert_eq!(scan(&region, &Scan::default(), NOW), before);
+}
+
 #[test]
 fn a_tiered_store_of_which_no_cell_is_left_keeps_one_empty_file() {
     let server = server(&[]);

@@ -1,4 +1,5 @@
-//! Comparisons of servers under the same load, and one server under strain: `cargo xtask compare, gateways, neighbours, overload, scale, stall, tiers`.
+//! Comparisons of servers under the same load, and one server under strain: `cargo xtask compare, gateways, neighbours, overload, scale,
+//! slow-volume, stall, tiers, warm-cache`.
 //!
 //! Always true:
 //!  1. It starts programs (Basalt's binary, Apache HBase from its jars) and speaks HBase's protocol to them.
@@ -48,11 +49,15 @@ Examples:
     /// Measure what administration of a table of a thousand regions takes, and the state of a cluster of ten thousand
     #[command(after_help = "Example: cargo xtask scale --with-hbase --cluster 0")]
     Scale(scale::Arguments),
+    /// Measure what is left of writes while one of three volumes takes longer for each call
+    SlowVolume(strain::SlowVolumeArguments),
     /// Measure the longest wait of a mixed load beside that of a probe which sleeps and syncs
     Stall(strain::StallArguments),
     /// Measure what it buys to have logs, flushed and compacted files on memory, flash or a slow disk
     #[command(after_help = "Example: cargo xtask tiers --quick")]
     Tiers(tiers::Arguments),
+    /// Measure how soon a second level of the block cache is as good as before after a restart
+    WarmCache(strain::WarmCacheArguments),
 }
 
 /// Runs the command of these words, the first of which is the program's name.
@@ -73,6 +78,8 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
         Command::Gateways(arguments) => gateways::run(arguments),
         Command::Overload(arguments) => strain::overload(arguments),
         Command::Scale(arguments) => scale::run(arguments),
+        Command::SlowVolume(arguments) => strain::slow_volume(arguments),
+        Command::WarmCache(arguments) => strain::warm_cache(arguments),
         Command::Stall(arguments) => strain::stall(arguments),
         Command::Tiers(arguments) => tiers::run(arguments),
     }

@@ -1,5 +1,6 @@
-//! A server under strain: `cargo xtask overload`, twice what it can do and then nothing, and `cargo xtask stall`, the longest wait of a
-//! mixed load while it flushes and compacts, beside that of a bare probe.
+//! A server under strain: `cargo xtask overload`, twice what it can do and then nothing; `cargo xtask stall`, the longest wait of a
+//! mixed load while it flushes and compacts, beside that of a bare probe; `cargo xtask slow-volume`, writes while one of three volumes is slow; `cargo xtask
+//! warm-cache`, a restart with a full second level of the block cache.
 //!
 //! Always true:
 //!  1. Each run meets a fresh server.
@@ -9,7 +10,9 @@
 //! Must not know: how a server is made, but for what [`crate::server`] knows of starting one.
 
 mod overload;
+mod slow_volume;
 mod stall;
+mod warm_cache;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -22,7 +25,7 @@ use model::{FamilyDescriptor, TableDescriptor, TableName};
 
 use crate::server::{self, Contender, Origin, Site};
 
-/// What both benchmarks are told.
+/// What all of them are told.
 #[derive(clap::Args, Debug)]
 struct Common {
     /// Memory budget of the server in MiB
@@ -60,6 +63,51 @@ pub struct StallArguments {
     /// Runs, of which the median counts
     #[arg(long, value_name = "N", default_value_t = 5)]
     runs: usize,
+}
+
+/// Measure what is left of writes while one of three volumes takes longer for each call
+#[derive(clap::Args, Debug)]
+pub struct SlowVolumeArguments {
+    #[command(flatten)]
+    common: Common,
+    /// Milliseconds that each call to one of the volumes takes longer
+    #[arg(long, value_name = "MS", default_value_t = 50)]
+    delay: u64,
+    /// Seconds before it is measured
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    settle: u64,
+    /// Measured seconds of a run
+    #[arg(long, value_name = "SECONDS", default_value_t = 20)]
+    seconds: u64,
+    /// Runs with and without a slow volume, in turns
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    runs: usize,
+}
+
+/// Measure how soon a second level of the block cache is as good as before after a restart
+#[derive(clap::Args, Debug)]
+pub struct WarmCacheArguments {
+    #[command(flatten)]
+    common: Common,
+    /// Size of the second level in MiB; the table has as many bytes
+    #[arg(long, value_name = "MIB", default_value_t = 4096)]
+    size: u64,
+}
+
+/// Measures writes beside a slow volume.
+///
+/// # Errors
+/// A sentence that says what is wrong and what to do.
+pub fn slow_volume(arguments: &SlowVolumeArguments) -> anyhow::Result<ExitCode> {
+    Ok(exit(slow_volume::run(arguments)?, arguments.common.check))
+}
+
+/// Measures a restart with a full second level.
+///
+/// # Errors
+/// A sentence that says what is wrong and what to do.
+pub fn warm_cache(arguments: &WarmCacheArguments) -> anyhow::Result<ExitCode> {
+    Ok(exit(warm_cache::run(arguments)?, arguments.common.check))
 }
 
 /// Measures an overload and what follows.

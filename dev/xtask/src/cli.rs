@@ -65,7 +65,7 @@ pub enum Command {
     },
     /// The server, the volume and the nodes on a real HDFS and a real ZooKeeper, which are started from HBase's jars
     #[command(
-        after_help = "Tests: nodes secured volume server join own masters replicas; by name only: recovered\n\nLogs of the pieces are in target/interop/cluster, the tests' output in \
+        after_help = "Tests: nodes secured volume server join own masters replicas; by name only: recovered tls\n\nLogs of the pieces are in target/interop/cluster, the tests' output in \
                             target/interop/logs.\n\nExamples:\n  cargo xtask cluster\n  cargo xtask cluster volume\n  \
                             cargo xtask cluster --minutes 20    a linked list written while servers, masters and HDFS are killed"
     )]
@@ -144,6 +144,10 @@ pub enum Command {
     Scale(Passed),
     /// The longest wait of a mixed load beside that of a probe which sleeps and syncs
     Stall(Passed),
+    /// What is left of writes while one of three volumes takes longer for each call
+    SlowVolume(Passed),
+    /// How soon a second level of the block cache is as good as before after a restart
+    WarmCache(Passed),
     /// What it buys to have logs, flushed and compacted files on memory, flash or a slow disk
     Tiers(Passed),
     /// The micro-benchmarks

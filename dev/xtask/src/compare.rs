@@ -1,4 +1,4 @@
-//! `cargo xtask compare`, `gateways`, `neighbours`, `overload`, `scale`, `stall`, `tiers`: the program of `dev/compare`, beside the server that it measures.
+//! `cargo xtask compare`, `gateways`, `neighbours`, `overload`, `scale`, `slow-volume`, `stall`, `tiers`, `warm-cache`: the program of `dev/compare`, beside the server that it measures.
 
 use std::path::PathBuf;
 

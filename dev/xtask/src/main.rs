@@ -101,6 +101,8 @@ fn command(command: Command) -> anyhow::Result<()> {
         Command::Overload(passed) => compare::run("overload", &passed.arguments),
         Command::Scale(passed) => compare::run("scale", &passed.arguments),
         Command::Stall(passed) => compare::run("stall", &passed.arguments),
+        Command::SlowVolume(passed) => compare::run("slow-volume", &passed.arguments),
+        Command::WarmCache(passed) => compare::run("warm-cache", &passed.arguments),
         Command::Tiers(passed) => compare::run("tiers", &passed.arguments),
         Command::Neighbours(passed) if !passed.arguments.is_empty() => compare::run("neighbours", &passed.arguments),
         Command::Neighbours(_) => reported(|report| {

@@ -395,17 +395,27 @@ impl Drop for PlacedFile {
     }
 }
 
-impl ReadAt for PlacedFile {
-    fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> Result<()> {
+impl PlacedFile {
+    fn read(&self, read: impl FnOnce(&dyn ReadAt) -> Result<()>) -> Result<()> {
         let place = self.place();
-        let Some(other) = &place.other else { return place.inner.read_exact_at(buf, offset) };
+        let Some(other) = &place.other else { return read(&*place.inner) };
         if other.has_failed()
             && let Some(refusal) = other.refusal("read", &self.path, place.life)
         {
             return Err(refusal);
         }
-        let read = other.speed.time(Timed::Read, || place.inner.read_exact_at(buf, offset));
-        read.map_err(|error| place.say(&self.path, error))
+        let outcome = other.speed.time(Timed::Read, || read(&*place.inner));
+        outcome.map_err(|error| place.say(&self.path, error))
+    }
+}
+
+impl ReadAt for PlacedFile {
+    fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> Result<()> {
+        self.read(|inner| inner.read_exact_at(buf, offset))
+    }
+
+    fn read_sequential_at(&self, buf: &mut [u8], offset: u64) -> Result<()> {
+        self.read(|inner| inner.read_sequential_at(buf, offset))
     }
 
     fn len(&self) -> Result<u64> {

@@ -2,13 +2,16 @@
 //! `TableDescriptorChecker#checkCompactionPolicy`, in their words.
 
 use base::Config;
-use model::TableDescriptor;
 use model::store_engine::ENGINE_KEY;
+use model::{StoreEngine, TableDescriptor};
 
 // Rows of the region's.
 const POLICY_KEY: &str = "hbase.hstore.defaultengine.compactionpolicy.class";
 const BLOCKING_FILES_KEY: &str = "hbase.hstore.blockingStoreFiles";
 const TIERING_KEY: &str = "hbase.hstore.datatiering.type";
+const TIERING_QUALIFIER_KEY: &str = "TIERING_CELL_QUALIFIER";
+const TIERING_PROVIDER_KEY: &str = "hbase.hstore.custom-tiering-value.provider.class";
+const TIERING_PROVIDER: &str = "CustomCellTieringValueProvider";
 
 /// Compaction policies of the default engine.
 const POLICIES: [&str; 3] = ["ExploringCompactionPolicy", "RatioBasedCompactionPolicy", FIFO];
@@ -186,4 +189,24 @@ pub(super) fn wrong_with_tiering(table: &TableDescriptor) -> Option<String> {
     });
     (is_wrong(kind, engine) || of_families)
         .then(|| "Time Range Data Tiering should be enabled with Date Tiered Compaction.".into())
+        .or_else(|| wrong_with_values(table))
+}
+
+/// Rows cannot be told apart by a column that nobody named, nor by a Java class of the user's. HBase means to refuse the first and asks for an engine that is not there, so that regions do
+/// not open.
+fn wrong_with_values(table: &TableDescriptor) -> Option<String> {
+    let of_table = |key| last(table.overrides(), key);
+    table.families.values().find_map(|family| {
+        let of = |key| last(family.overrides(), key).or_else(|| of_table(key));
+        let engine = of(ENGINE_KEY)?;
+        let is_custom = StoreEngine::parse(engine) == Some(StoreEngine::CustomTiered);
+        if is_custom && of(TIERING_QUALIFIER_KEY).is_none() {
+            return Some(format!("StoreEngine {engine} is missing required {TIERING_QUALIFIER_KEY} parameter."));
+        }
+        let provider =
+            of(TIERING_PROVIDER_KEY).filter(|class| class.trim().rsplit('.').next() != Some(TIERING_PROVIDER));
+        provider
+            .filter(|_| is_custom)
+            .map(|class| format!("Unable to load configured tiering value provider '{class}'"))
+    })
 }

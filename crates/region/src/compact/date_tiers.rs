@@ -5,6 +5,7 @@
 //! times as long. A file belongs to the window of its newest cell, or of that of any file before it: the order of ages and that of windows
 //! are one, and a selection is contiguous in both.
 
+use super::Output;
 use super::policy::{explore_sizes, ratio_at, within_ratio};
 use crate::settings::{CompactionPolicy, RegionSettings, Tiers};
 use crate::store_file::StoreFile;
@@ -31,6 +32,8 @@ pub(super) struct TierFile {
     len_bytes: u64,
     /// Whether a major compaction made it.
     is_major: bool,
+    /// The least and the greatest tiering value of its cells, if a compaction by those made it.
+    values: Option<(i64, i64)>,
 }
 
 impl TierFile {
@@ -39,12 +42,103 @@ impl TierFile {
             times: file.reader.time_range(),
             len_bytes: file.len_bytes(),
             is_major: file.reader.is_major_compacted() && !file.is_bulk_loaded,
+            values: file.reader.tiering_values(),
         }
     }
 
     fn earliest(&self) -> i64 {
         self.times.map_or(i64::MAX, |(earliest, _)| earliest)
     }
+}
+
+/// How a store in tiers tells old from new.
+#[derive(Clone, Copy)]
+pub(crate) enum Tiering<'s> {
+    /// By the timestamps of cells.
+    Times,
+    /// By the values that rows have in this column.
+    Values(&'s Arc<[u8]>),
+}
+
+impl Tiering<'_> {
+    /// How the files are divided anew when all of them are compacted.
+    pub(super) fn major_output(self, files: &[TierFile], settings: &RegionSettings, now: i64) -> Output {
+        match self {
+            Tiering::Times => Output::ByTime(major_windows(files, settings, now)),
+            Tiering::Values(qualifier) => {
+                Output::ByValue { windows: windows_of_values(files, settings, now), qualifier: qualifier.clone() }
+            }
+        }
+    }
+
+    /// Whether files that are old enough for it are worth a major compaction.
+    pub(super) fn wants_major(
+        self,
+        files: &[TierFile],
+        settings: &RegionSettings,
+        ttl_ms: Option<i64>,
+        now: i64,
+    ) -> bool {
+        match self {
+            Tiering::Times => wants_major(files, settings, ttl_ms, now),
+            Tiering::Values(_) => wants_major_by_value(files, settings, ttl_ms, now),
+        }
+    }
+
+    /// Files worth a minor compaction, and how they are divided. `files` oldest first.
+    pub(super) fn minor(
+        self,
+        files: &[TierFile],
+        settings: &RegionSettings,
+        now: i64,
+        stuck: bool,
+    ) -> Option<(Range<usize>, Output)> {
+        match self {
+            Tiering::Times => minor(files, settings, now, stuck).map(|(run, windows)| (run, Output::ByTime(windows))),
+            Tiering::Values(_) => {
+                if files.len() < settings.compaction_min_files {
+                    return None;
+                }
+                let run = choose_in(files, settings, settings.compaction_min_files, now, stuck)?;
+                let output = self.major_output(&files[run.clone()], settings, now);
+                Some((run, output))
+            }
+        }
+    }
+}
+
+/// Two windows of values, of which the second begins where the age limit is, where there are values on both sides of it; the first of all holds nothing then. Files that
+/// no compaction by values made have none: the first such compaction makes one file. Follows: `CustomDateTieredCompactionPolicy#getCompactBoundariesForMajor`.
+fn windows_of_values(files: &[TierFile], settings: &RegionSettings, now: i64) -> Vec<OutputWindow> {
+    let cutoff = now.saturating_sub(settings.tiers.value_age_limit_ms);
+    let least = files.iter().filter_map(|file| file.values).map(|(least, _)| least).min().unwrap_or(i64::MAX);
+    let greatest = files.iter().filter_map(|file| file.values).map(|(_, greatest)| greatest).max().unwrap_or(0);
+    let mut starts = vec![i64::MIN];
+    if least < cutoff {
+        starts.push(least);
+        if greatest > cutoff {
+            starts.push(cutoff);
+        }
+    }
+    starts.dedup();
+    let of = |start_ms: i64| OutputWindow { start_ms, policy: place_of_window(&settings.tiers, start_ms, now) };
+    starts.into_iter().map(of).collect()
+}
+
+/// Whether there is a file that no major compaction made, one with values on both sides of the age limit, or two on one side. Follows:
+/// `CustomDateTieredCompactionPolicy#shouldPerformMajorCompaction`.
+fn wants_major_by_value(files: &[TierFile], settings: &RegionSettings, ttl_ms: Option<i64>, now: i64) -> bool {
+    let cutoff = now.saturating_sub(settings.tiers.value_age_limit_ms);
+    let (mut older, mut newer) = (0, 0);
+    for file in files {
+        let expired = |(earliest, _): (i64, i64)| ttl_ms.is_some_and(|ttl| now.saturating_sub(earliest) >= ttl);
+        let Some((least, greatest)) = file.values else { return true };
+        if file.times.is_some_and(expired) || !file.is_major || (least < cutoff && greatest > cutoff) {
+            return true;
+        }
+        if least < cutoff { older += 1 } else { newer += 1 }
+    }
+    older > 1 || newer > 1
 }
 
 /// One window; it knows how those before it are made.

@@ -29,6 +29,7 @@ fn files(earliest: &[i64], latest: &[i64], sizes: &[u64]) -> Vec<TierFile> {
         times: Some((earliest[at.min(earliest.len() - 1)], latest[at])),
         len_bytes: sizes[at],
         is_major: true,
+        values: None,
     };
     (0..latest.len()).map(file).collect()
 }
@@ -160,4 +161,35 @@ fn windows_that_would_be_too_many_are_bounded() {
 fn settings_of_all_time() -> RegionSettings {
     let max = i64::MAX.to_string();
     settings(&[("base.window.millis", "10"), ("windows.per.tier", "1"), ("max.storefile.age.millis", max.as_str())])
+}
+
+/// Files of ten bytes each, whose rows have values from the first to the second.
+fn files_of_values(values: &[Option<(i64, i64)>]) -> Vec<TierFile> {
+    values.iter().map(|values| TierFile { values: *values, ..files(&[150], &[160], &[10])[0] }).collect()
+}
+
+#[test]
+fn rows_are_divided_where_their_values_are_as_old_as_the_age_limit() {
+    let settings = settings(&[("custom.age.limit.millis", "100")]);
+    let starts = |values: &[Option<(i64, i64)>]| {
+        let windows = windows_of_values(&files_of_values(values), &settings, 161);
+        windows.iter().map(|window| window.start_ms).collect::<Vec<_>>()
+    };
+    assert_eq!(starts(&[None, None]), [MIN], "no compaction has looked at the rows yet");
+    assert_eq!(starts(&[Some((20, i64::MAX)), None]), [MIN, 20, 61]);
+    assert_eq!(starts(&[Some((61, 70)), Some((80, 90))]), [MIN], "all of them are new");
+    assert_eq!(starts(&[Some((20, 61)), Some((30, 40))]), [MIN, 20], "all of them are old");
+    let wants = |values: &[Option<(i64, i64)>]| wants_major_by_value(&files_of_values(values), &settings, None, 161);
+    assert!(wants(&[Some((20, 60)), None]), "nobody has looked at the second's rows");
+    assert!(wants(&[Some((20, 70))]), "values on both sides");
+    assert!(wants(&[Some((20, 60)), Some((30, 61))]), "two that are old");
+    assert!(wants(&[Some((61, 62)), Some((70, 80))]), "two that are new");
+    assert!(!wants(&[Some((20, 60)), Some((70, 80))]), "one of each");
+    assert!(wants_major_by_value(&files_of_values(&[Some((20, 60))]), &settings, Some(5), 161), "it has expired");
+    let qualifier: Arc<[u8]> = Arc::from(*b"q");
+    let minor = |count, stuck| {
+        let chosen = Tiering::Values(&qualifier).minor(&files_of_values(&vec![None; count]), &settings, 161, stuck);
+        chosen.map(|(run, _)| run)
+    };
+    assert_eq!((minor(1, true), minor(2, false), minor(3, true)), (None, Some(0..2), Some(0..3)));
 }

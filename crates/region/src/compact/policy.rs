@@ -1,7 +1,7 @@
 //! Which files to compact. Follows: `SortedCompactionPolicy`, `RatioBasedCompactionPolicy`, `ExploringCompactionPolicy`.
 
 use super::Output;
-use super::date_tiers::{self, OutputWindow, TierFile};
+use super::date_tiers::{TierFile, Tiering};
 use super::stripes::{Selector, StripedFile};
 use crate::RegionSettings;
 use crate::settings::CompactionPolicy;
@@ -28,7 +28,7 @@ impl Choice {
     /// No more files than one compaction takes, unless somebody asked for a major one. It is one only if these are all `store_files`.
     fn of(
         mut files: Vec<Arc<StoreFile>>,
-        windows: Vec<OutputWindow>,
+        output: Output,
         is_major: bool,
         force_major: bool,
         store_files: usize,
@@ -38,7 +38,6 @@ impl Choice {
             files.truncate(settings.compaction_max_files);
         }
         let is_major = is_major && files.len() == store_files;
-        let output = if windows.is_empty() { Output::One } else { Output::ByTime(windows) };
         Choice { files, is_major, output, drops: None }
     }
 }
@@ -93,18 +92,20 @@ fn by_age_and_time(files: &[Arc<StoreFile>]) -> Vec<Arc<StoreFile>> {
 pub(super) fn wants_minor_in_tiers(
     files: &[Arc<StoreFile>],
     compacting: &BTreeSet<String>,
+    tiering: Tiering<'_>,
     settings: &RegionSettings,
     now: i64,
 ) -> bool {
     let files = by_age_and_time(files);
     let idle: Vec<TierFile> = idle(&files, compacting).iter().map(|file| TierFile::of(file)).collect();
-    date_tiers::minor(&idle, settings, now, true).is_some()
+    tiering.minor(&idle, settings, now, true).is_some()
 }
 
 /// As [`choose`], of a store that keeps its files by windows of time. Follows: `DateTieredCompactionPolicy`.
 pub(super) fn choose_in_tiers(
     files: &[Arc<StoreFile>],
     compacting: &BTreeSet<String>,
+    tiering: Tiering<'_>,
     settings: &RegionSettings,
     ttl_ms: Option<i64>,
     force_major: bool,
@@ -116,18 +117,18 @@ pub(super) fn choose_in_tiers(
     let is_due = || {
         candidates.files.len() < settings.compaction_max_files
             && is_interval_over(candidates.files, settings, now)
-            && date_tiers::wants_major(&facts, settings, ttl_ms, now)
+            && tiering.wants_major(&facts, settings, ttl_ms, now)
     };
     let is_major = (force_major && candidates.all) || is_due();
-    let (chosen, windows) = if is_major || candidates.has_references() {
-        (candidates.files.to_vec(), date_tiers::major_windows(&facts, settings, now))
+    let (chosen, output) = if is_major || candidates.has_references() {
+        (candidates.files.to_vec(), tiering.major_output(&facts, settings, now))
     } else {
-        match date_tiers::minor(&facts, settings, now, candidates.stuck) {
-            Some((run, windows)) => (candidates.files[run].to_vec(), windows),
-            None => (Vec::new(), Vec::new()),
+        match tiering.minor(&facts, settings, now, candidates.stuck) {
+            Some((run, output)) => (candidates.files[run].to_vec(), output),
+            None => (Vec::new(), Output::One),
         }
     };
-    Choice::of(chosen, windows, is_major, force_major, files.len(), settings)
+    Choice::of(chosen, output, is_major, force_major, files.len(), settings)
 }
 
 /// As [`choose`], of a store in stripes, while no other compaction of it runs. There is no major one of all files, asked for or not. Follows:
@@ -183,7 +184,7 @@ pub(super) fn choose(
         };
         run.map_or_else(Vec::new, |(start, end)| eligible[start..end].to_vec())
     };
-    Choice::of(chosen, Vec::new(), is_major, force_major, files.len(), settings)
+    Choice::of(chosen, Output::One, is_major, force_major, files.len(), settings)
 }
 
 /// Whether the oldest file is older than the interval. Follows: `RatioBasedCompactionPolicy#shouldPerformMajorCompaction`.

@@ -102,8 +102,9 @@ impl CompactionJob {
         let engine = store.engine(&settings);
         let Choice { files, is_major, output, drops } = match engine {
             StoreEngine::Default => policy::choose(&view.files, &work.compacting, &settings, ttl_ms, wants_major, now),
-            StoreEngine::DateTiered => {
-                policy::choose_in_tiers(&view.files, &work.compacting, &settings, ttl_ms, wants_major, now)
+            StoreEngine::DateTiered | StoreEngine::CustomTiered => {
+                let tiering = store.tiering(&settings);
+                policy::choose_in_tiers(&view.files, &work.compacting, tiering, &settings, ttl_ms, wants_major, now)
             }
             StoreEngine::Stripe if !work.compacting.is_empty() => return Ok(None),
             StoreEngine::Stripe => Compactor::new(core).choose_in_stripes(store, &view, &settings),

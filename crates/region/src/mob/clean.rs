@@ -136,7 +136,7 @@ fn used_files(env: &RegionEnv, table: &TableDescriptor, family: &[u8]) -> Result
             info: &info,
             family,
             in_memory: false,
-            hot_age_ms: None,
+            hot_age: None,
             dictionary: dictionary.as_ref(),
             moves: None,
         };

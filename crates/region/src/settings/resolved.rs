@@ -7,7 +7,7 @@ use super::*;
 use crate::split::BusyLimits;
 use arc_swap::ArcSwap;
 use base::Config;
-use hfile::WriterOptions;
+use hfile::{HotAge, WriterOptions};
 use model::{SplitPolicyKind, StoreEngine, TableName};
 use rootdir::tracker::Site;
 use std::sync::Arc;
@@ -72,7 +72,7 @@ pub struct RegionSettings {
     pub default_compression: Compression,
     pub block_storage_policy: Option<Arc<str>>,
     /// After which files of the family are cold; `None` where none is.
-    pub hot_age_ms: Option<i64>,
+    pub hot_age: Option<HotAge>,
     pub skip_errors: bool,
     pub compaction_check_interval_bytes: u64,
     pub validate_read_fully: bool,
@@ -189,7 +189,7 @@ impl RegionSettings {
             cache_compacted_max_bytes: config.get(&CACHE_COMPACTED_MAX),
             default_compression: config.get(&DEFAULT_COMPRESSION),
             block_storage_policy: storage_policy(&config),
-            hot_age_ms: hot_age_ms(&config),
+            hot_age: hot_age(&config),
             skip_errors: config.get(&SKIP_ERRORS),
             compaction_check_interval_bytes: config.get(&COMPACTION_CHECK_INTERVAL),
             validate_read_fully: config.get(&VALIDATE_READ_FULLY),
@@ -248,9 +248,14 @@ fn storage_policy(config: &Config) -> Option<Arc<str>> {
     named(BLOCK_STORAGE_POLICY.key).or_else(|| named(REGION_STORAGE_POLICY.key))
 }
 
-fn hot_age_ms(config: &Config) -> Option<i64> {
-    let by_time = config.text(DATA_TIERING_TYPE.key).is_some_and(|text| text.trim().eq_ignore_ascii_case("TIME_RANGE"));
-    (config.get(&DATA_TIERING) && by_time).then(|| i64::try_from(config.get(&DATA_TIERING_HOT_AGE)).unwrap_or(i64::MAX))
+fn hot_age(config: &Config) -> Option<HotAge> {
+    let of_values = match config.text(DATA_TIERING_TYPE.key)?.trim().to_ascii_uppercase().as_str() {
+        "TIME_RANGE" => false,
+        "CUSTOM" => true,
+        _ => return None,
+    };
+    let ms = i64::try_from(config.get(&DATA_TIERING_HOT_AGE)).unwrap_or(i64::MAX);
+    config.get(&DATA_TIERING).then_some(HotAge { ms, of_values })
 }
 
 impl Default for RegionSettings {

@@ -11,11 +11,12 @@ use std::sync::Arc;
 pub const ENGINE: TextSetting = TextSetting {
     key: ENGINE_KEY,
     default: "org.apache.hadoop.hbase.regionserver.DefaultStoreEngine",
-    legal: Some("DefaultStoreEngine, DateTieredStoreEngine or StripeStoreEngine"),
+    legal: Some("DefaultStoreEngine, DateTieredStoreEngine, CustomTieredStoreEngine or StripeStoreEngine"),
     is_legal: |text| StoreEngine::parse(text).is_some(),
     doc: "How a store keeps its files, by the name of HBase's class, with or without its package; said by a table or family as a rule. \
           DefaultStoreEngine: a compaction makes one file. DateTieredStoreEngine: one for each window of time that its cells are of, so that \
           scans of a time range open few files and old ones are not rewritten; for data that comes in the order of its timestamps. \
+          CustomTieredStoreEngine: one for rows whose value in the column TIERING_CELL_QUALIFIER is old and one for the others. \
           StripeStoreEngine: one for each range of rows (a stripe), so that large regions are compacted in parts; for rows that come evenly \
           or in order, with a higher hbase.hstore.blockingStoreFiles. Not for families with MOB files, which keep theirs as ever.",
 };
@@ -93,6 +94,29 @@ pub const TIER_FACTORY: TextSetting = TextSetting {
     is_legal: |text| text.trim().rsplit('.').next() == Some("ExponentialCompactionWindowFactory"),
     doc: "How a DateTieredStoreEngine makes its windows: there is one way.",
 };
+/// The column that says how old a row is.
+pub const TIERING_QUALIFIER: TextSetting = TextSetting::any(
+    "TIERING_CELL_QUALIFIER",
+    "none",
+    "Column of a CustomTieredStoreEngine whose value, an 8-byte number of milliseconds, says how old a row is; of a table or family. A row without it counts as new.",
+);
+/// What finds that value.
+pub const TIERING_PROVIDER: TextSetting = TextSetting {
+    key: "hbase.hstore.custom-tiering-value.provider.class",
+    default: "org.apache.hadoop.hbase.regionserver.compactions.CustomCellTieringValueProvider",
+    legal: Some("CustomCellTieringValueProvider"),
+    is_legal: |text| text.trim().rsplit('.').next() == Some("CustomCellTieringValueProvider"),
+    doc: "How a CustomTieredStoreEngine finds how old a row is: there is one way.",
+};
+/// From which age on a value is old.
+pub const TIERING_AGE_LIMIT: Setting<i64> = Setting {
+    key: "hbase.hstore.compaction.date.tiered.custom.age.limit.millis",
+    default: 315_576_000_000,
+    min: 0,
+    max: i64::MAX,
+    unit: "ms",
+    doc: "From which age on values in TIERING_CELL_QUALIFIER are old.",
+};
 /// Whether windows choose where their files lie.
 pub const TIER_STORAGE_POLICIES: Setting<bool> = Setting {
     key: "hbase.hstore.compaction.date.tiered.storage.policy.enable",
@@ -154,6 +178,10 @@ pub struct Tiers {
     pub incoming_min_files: usize,
     pub policy: CompactionPolicy,
     pub single_output: bool,
+    /// From which age on tiering values are old.
+    pub value_age_limit_ms: i64,
+    /// The column that has them.
+    pub value_qualifier: Option<Arc<[u8]>>,
     /// Where files lie, if that is for windows to say.
     pub places: Option<TierPlaces>,
 }
@@ -189,6 +217,11 @@ impl Tiers {
             incoming_min_files: config.get(&TIER_INCOMING_MIN) as usize,
             policy: config.get(&TIER_POLICY),
             single_output: config.get(&TIER_SINGLE_OUTPUT),
+            value_age_limit_ms: config.get(&TIERING_AGE_LIMIT),
+            value_qualifier: config
+                .is_set(TIERING_QUALIFIER.key)
+                .then(|| config.text(TIERING_QUALIFIER.key).map(|column| Arc::from(column.as_bytes())))
+                .flatten(),
             places,
         }
     }

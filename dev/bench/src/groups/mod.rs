@@ -1,6 +1,7 @@
 //! The list of what is measured.
 
 mod cells;
+mod disk;
 mod files;
 mod get;
 mod memory;
@@ -34,6 +35,7 @@ pub const ALL: &[Group] = &[
     update::GROUP,
     get::GROUP,
     scan::GROUP,
+    disk::GROUP,
     work::FLUSH,
     work::COMPACTION,
     replay::GROUP,
