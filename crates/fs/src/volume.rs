@@ -274,6 +274,10 @@ pub trait Appender: Send {
     fn finish(mut self: Box<Self>) -> Result<()> {
         self.sync()
     }
+    /// Whether the file lies on a volume that has grown slow while others take new files: another file would be written faster. Asks nobody.
+    fn is_on_slow_volume(&self) -> bool {
+        false
+    }
     /// What the appender can be told beside this contract; none by default.
     fn hints(&mut self) -> Option<&mut dyn AppendHints> {
         None

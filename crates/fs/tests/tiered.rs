@@ -500,8 +500,13 @@ fn new_files_go_to_the_fast_volume_of_a_tier_until_the_slow_one_is_fast_again() 
         volume.look_after();
     }
     assert!(volume.status().iter().all(|status| !status.speed.is_slow));
+    // A log, say: open for as long as it is written.
+    let log = |name: &str| volume.create_placed(&path(name), &placement, false).expect("created");
+    let open = log("log");
+    assert!(!open.is_on_slow_volume());
     slow_ms.store(80, Ordering::Relaxed);
     (0..40).for_each(|_| write());
+    assert!(open.is_on_slow_volume() && !log("next").is_on_slow_volume(), "the next file of it lies better");
     let after = [on(&machine.cold[0]), on(&machine.cold[1])];
     let status = volume.status();
     let slow: Vec<&str> = status.iter().filter(|s| s.speed.is_slow).map(|s| s.spec.place.as_str()).collect();

@@ -35,6 +35,8 @@ impl SlowSyncOptions {
 pub(crate) struct SlowSyncs {
     since_us: Option<u64>,
     count: u64,
+    /// Whether the file's volume was slow already when the file was begun: there is no better one then.
+    began_slow: Option<bool>,
     is_roll_wanted: bool,
 }
 
@@ -55,6 +57,12 @@ impl SlowSyncs {
         }
     }
 
+    /// Whether the file's volume is slow now, as its owner finds. One that has become so is left at once.
+    pub fn note_volume(&mut self, is_slow: bool) {
+        let began_slow = *self.began_slow.get_or_insert(is_slow);
+        self.is_roll_wanted |= is_slow && !began_slow;
+    }
+
     pub fn is_roll_wanted(&self) -> bool {
         self.is_roll_wanted
     }
@@ -70,6 +78,18 @@ mod tests {
     use super::*;
 
     const OPTIONS: SlowSyncOptions = SlowSyncOptions { slow_us: 100, threshold: 3, interval_us: 1000, roll_us: 10_000 };
+
+    #[test]
+    fn a_volume_that_grows_slow_is_left_once() {
+        let after = |looks: &[bool]| {
+            let mut slow = SlowSyncs::default();
+            looks.iter().for_each(|is_slow| slow.note_volume(*is_slow));
+            (slow.is_roll_wanted(), slow.rolled(), slow.is_roll_wanted())
+        };
+        assert_eq!(after(&[false, false]), (false, false, false));
+        assert_eq!(after(&[false, true]), (true, true, false));
+        assert_eq!(after(&[true, true]), (false, false, false), "there was no better one when the file was begun");
+    }
 
     fn after(syncs: &[(u64, u64)]) -> bool {
         let mut slow = SlowSyncs::default();

@@ -514,6 +514,10 @@ impl Appender for PlacedAppender {
         self.inner.position()
     }
 
+    fn is_on_slow_volume(&self) -> bool {
+        self.other.speed.is_slow()
+    }
+
     fn finish(mut self: Box<Self>) -> Result<()> {
         self.count();
         if let Some(refusal) = self.other.refusal("sync", &self.path, self.life) {

@@ -399,6 +399,7 @@ impl Log {
             let copies = file.appender.copies();
             let mut state = self.state.lock();
             state.slow_syncs.note(&self.options.slow_syncs, took_us, now_us);
+            state.slow_syncs.note_volume(file.appender.is_on_slow_volume());
             if let Some(copies) = copies {
                 state.low_replication.note(&self.options.low_replication, copies);
             }
