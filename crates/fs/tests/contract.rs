@@ -295,3 +295,23 @@ fn files_read_past_the_cache_are_the_same_bytes() {
         assert_eq!(error.kind(), ErrorKind::UnexpectedEof, "{len} bytes from {from} by who reads on");
     }
 }
+
+/// Room that is reserved in memory is memory that is taken: nothing is reserved there.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_in_memory_takes_no_more_than_it_holds() {
+    use std::os::unix::fs::MetadataExt as _;
+    let shared_memory = PathBuf::from("/dev/shm");
+    if !shared_memory.is_dir() {
+        println!("skipped: there is no /dev/shm");
+        return;
+    }
+    let scratch = Scratch(shared_memory.join(format!("basalt-contract-{}", std::process::id())));
+    let volume = LocalVolume::open(&scratch.0).expect("opened");
+    let mut file = volume.create(&path("log")).expect("created");
+    file.preallocate(32 << 20);
+    file.append(b"a few bytes").expect("appended");
+    file.sync().expect("synced");
+    let held = std::fs::metadata(scratch.0.join("log")).expect("there").blocks() * 512;
+    assert!(held < 1 << 20, "{held} bytes");
+}
