@@ -306,6 +306,10 @@ fn is_in_memory(file: &File) -> bool {
 }
 
 impl LocalFile {
+    fn read_error(&self, bytes: usize, offset: u64, source: io::Error) -> Error {
+        Error::new(format!("read {bytes} bytes of"), &self.path, source).at(offset)
+    }
+
     fn read_direct(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
         match direct::read_exact_at(&self.file, buf, offset) {
             // The file system takes the flag, and not such reads.
@@ -316,12 +320,6 @@ impl LocalFile {
             }
             read => read,
         }
-    }
-}
-
-impl LocalFile {
-    fn read_error(&self, bytes: usize, offset: u64, source: io::Error) -> Error {
-        Error::new(format!("read {bytes} bytes of"), &self.path, source).at(offset)
     }
 }
 

@@ -303,7 +303,7 @@ fn a_file_in_memory_takes_no_more_than_it_holds() {
     use std::os::unix::fs::MetadataExt as _;
     let shared_memory = PathBuf::from("/dev/shm");
     if !shared_memory.is_dir() {
-        println!("skipped: there is no /dev/shm");
+        println!("skipped: /dev/shm is not mounted");
         return;
     }
     let scratch = Scratch(shared_memory.join(format!("basalt-contract-{}", std::process::id())));

@@ -70,7 +70,7 @@ pub enum EnsembleError {
         source: Error,
     },
     /// It cannot be used as it is set.
-    #[error("the settings for the ZooKeeper ensemble cannot be used: {0}")]
+    #[error("invalid settings of the ZooKeeper client: {0}")]
     Unusable(String),
     /// The session is over.
     #[error("the ZooKeeper session is over: {0}")]

@@ -396,10 +396,10 @@ impl Log {
                 // All that it takes until the entries are as safe as the log's mode asks, which HBase calls a sync.
                 self.sync_times.record(took_us);
             }
-            let copies = file.appender.copies();
+            let (copies, is_slow) = (file.appender.copies(), file.appender.is_on_slow_volume());
             let mut state = self.state.lock();
             state.slow_syncs.note(&self.options.slow_syncs, took_us, now_us);
-            state.slow_syncs.note_volume(file.appender.is_on_slow_volume());
+            state.slow_syncs.note_volume(is_slow);
             if let Some(copies) = copies {
                 state.low_replication.note(&self.options.low_replication, copies);
             }

@@ -68,10 +68,12 @@ fn judge(alike: &[Seen], delayed: &[Seen]) -> bool {
         sum(delayed) / sum(alike)
     };
     let (rate, p99) = (ratio(|seen| seen.per_second), ratio(|seen| seen.p99.as_secs_f64()));
-    println!("with one slow volume of three: {rate:.2} of the rate, {p99:.2} of the 99th percentile");
+    println!("one slow volume of three: {rate:.2} times the throughput, {p99:.2} times the 99th percentile latency");
     let is_met = rate >= LEAST_OF_RATE && p99 <= MOST_OF_P99;
     if !is_met {
-        println!("missed: {LEAST_OF_RATE} of the rate at least and {MOST_OF_P99} of the 99th percentile at most");
+        println!(
+            "missed: at least {LEAST_OF_RATE} times the throughput, at most {MOST_OF_P99} times the 99th percentile latency"
+        );
     }
     is_met
 }

@@ -76,7 +76,7 @@ async fn restart(arguments: &WarmCacheArguments, settings: &[(&str, String)], po
         };
         play((0..4).map(load).collect(), Pace { measure: None, ..pace }, &[site.pid()]).await;
         connection.admin().flush(&name).await?;
-        println!("{} rows of {} MiB are there", rows.count, (rows.count * ROW_BYTES) >> 20);
+        println!("loaded {} rows, {} MiB", rows.count, (rows.count * ROW_BYTES) >> 20);
         let (mut seen, mut ratio) = (looked_up(port).await?, 0.0);
         for _ in 0..MOST_STEPS {
             play(gets(&table), pace, &[site.pid()]).await;
@@ -89,12 +89,12 @@ async fn restart(arguments: &WarmCacheArguments, settings: &[(&str, String)], po
         }
         ratio
     };
-    println!("before: {:.1} % of the reads that the first level does not have are in the second", before * 100.0);
+    println!("L2 hit ratio before the restart: {:.1} %", before * 100.0);
     site.terminate()?;
     let began = Instant::now();
     site.spawn()?;
     site.ready().await?;
-    println!("started again after {:.2} s", began.elapsed().as_secs_f64());
+    println!("the restart took {:.2} s", began.elapsed().as_secs_f64());
     let connection = site.connect();
     let table = connection.table(&name);
     let (served, mut seen, mut back) = (Instant::now(), looked_up(port).await?, None);
@@ -112,7 +112,7 @@ async fn restart(arguments: &WarmCacheArguments, settings: &[(&str, String)], po
     site.clear();
     let is_met = back.is_some_and(|after| after <= WITHIN);
     if !is_met {
-        println!("missed: {SHARE} of the ratio of before within {} s", WITHIN.as_secs());
+        println!("missed: {SHARE} times the hit ratio before the restart, within {} s", WITHIN.as_secs());
     }
     Ok(is_met)
 }
@@ -138,7 +138,9 @@ async fn looked_up(port: u16) -> anyhow::Result<LookedUp> {
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).await?;
     let answer = String::from_utf8_lossy(&answer);
-    let Some((_, body)) = answer.split_once("\r\n\r\n") else { bail!("the status pages answer {answer:?}") };
+    let Some((_, body)) = answer.split_once("\r\n\r\n") else {
+        bail!("GET /jmx on port {port}: no HTTP response: {answer:?}")
+    };
     counts(body)
 }
 
