@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use serde_json::Value;
 
 use crate::report::{Outcome, Report};
-use crate::{coverage, edges, ledger, pages, proto, reliability, run, sim, tidy};
+use crate::{coverage, edges, ledger, native_client, pages, proto, reliability, run, sim, tidy};
 
 /// The most outside and inside crates that `cargo build` may compile for the server.
 const CRATES_MAX: usize = 250;
@@ -123,7 +123,7 @@ fn workspace_tests() -> anyhow::Result<Outcome> {
     }
     if !ended.well {
         outcome.failures.push(format!("cargo test did not end well; see {}", log.display()));
-        let said = failures_say(&ended.output);
+        let said = native_client::failures_say(&ended.output);
         let tail = || ended.output.lines().rev().take(60).collect::<Vec<_>>().into_iter().rev().collect();
         let lines: Vec<&str> = if said.is_empty() { tail() } else { said };
         for line in lines {
@@ -133,36 +133,9 @@ fn workspace_tests() -> anyhow::Result<Outcome> {
     Ok(outcome)
 }
 
-/// What each failed test printed, its first lines.
-fn failures_say(output: &str) -> Vec<&str> {
-    const EACH: usize = 40;
-    let mut said = Vec::new();
-    let mut left = 0;
-    for line in output.lines() {
-        if line.starts_with("---- ") {
-            left = EACH;
-        } else if line.starts_with("failures:") || line.starts_with("test result:") {
-            left = 0;
-        }
-        if left > 0 {
-            left -= 1;
-            said.push(line);
-        }
-    }
-    said
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{failures_say, is_permissive};
-
-    #[test]
-    fn what_failed_tests_print_is_found_in_the_output() {
-        let output = "test a ... ok\n\nfailures:\n\n---- a::b stdout ----\nat x:1\nit is 2\n\nfailures:\n    a::b\n\ntest result: FAILED";
-        assert_eq!(failures_say(output), ["---- a::b stdout ----", "at x:1", "it is 2", ""]);
-        let long = format!("---- c stdout ----\n{}test result: FAILED", "line\n".repeat(100));
-        assert_eq!(failures_say(&long).len(), 40);
-    }
+    use super::is_permissive;
 
     #[test]
     fn licence_expressions() {

@@ -38,9 +38,42 @@ pub fn judge(output: &str, well: bool) -> Outcome {
     outcome
 }
 
+/// What the failed tests printed: the first lines of each, and those from where it panicked.
+pub fn failures_say(output: &str) -> Vec<&str> {
+    const EACH: usize = 40;
+    let mut said = Vec::new();
+    let mut left = 0;
+    // With `--show-output` the harness prints what those that passed said before that, in the same form.
+    for line in output.lines().skip_while(|line| *line != "failures:") {
+        if line.starts_with("---- ") {
+            left = EACH;
+        } else if line.starts_with("failures:") || line.starts_with("test result:") {
+            left = 0;
+        } else if line.contains(" panicked at ") {
+            left = left.max(EACH / 4);
+        }
+        if left > 0 {
+            left -= 1;
+            said.push(line);
+        }
+    }
+    said
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_failed_tests_print_is_found_in_the_output() {
+        let output = "test a ... ok\n\nsuccesses:\n\n---- a stdout ----\nwell\n\nsuccesses:\n    a\n\nfailures:\n\n\
+                      ---- a::b stdout ----\nat x:1\nit is 2\n\nfailures:\n    a::b\n\ntest result: FAILED";
+        assert_eq!(failures_say(output), ["---- a::b stdout ----", "at x:1", "it is 2", ""]);
+        let lines = "line\n".repeat(100);
+        let long =
+            format!("failures:\n---- c stdout ----\n{lines}thread 'c' panicked at d:1:\n{lines}test result: FAILED");
+        assert_eq!(failures_say(&long).len(), 50);
+    }
 
     #[test]
     fn the_harness_lines_are_counted_and_silence_is_a_failure() {

@@ -286,6 +286,7 @@ fn play(
     outcome.failures.extend(skipped.map(str::to_owned));
     if !outcome.failures.is_empty() {
         println!("    output: {}", log.display());
+        native_client::failures_say(&ended.output).iter().for_each(|line| println!("    | {line}"));
     }
     Ok(outcome)
 }

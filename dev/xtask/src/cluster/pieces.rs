@@ -218,6 +218,8 @@ impl Pieces {
             ("dfs.permissions.enabled", "false".to_owned()),
             ("dfs.namenode.datanode.registration.ip-hostname-check", "false".to_owned()),
             ("dfs.namenode.safemode.extension", "0".to_owned()),
+            // Of so few, one that has twice the others' connections for a second would get no new blocks.
+            ("dfs.namenode.redundancy.considerLoad", "false".to_owned()),
         ];
         let properties: String = common
             .iter()
