@@ -181,6 +181,11 @@ fn open_local(root: &Path, config: &Config) -> Result<Storage> {
     Ok(Storage { root, name, volume, outside: Arc::new(outside) })
 }
 
+#[allow(clippy::disallowed_methods, reason = "threads of the volumes begin here")]
+fn start_thread(name: &str, body: Box<dyn FnOnce() + Send>) -> std::io::Result<()> {
+    std::thread::Builder::new().name(name.to_owned()).spawn(body).map(drop)
+}
+
 /// The root's volume with those of `basalt.volumes`; itself where there are none.
 fn with_other_volumes(home: Arc<LocalVolume>, config: &Config, name: &str) -> Result<Arc<dyn Volume>> {
     let said = config.text(settings::VOLUMES.key).filter(|text| text.trim() != "none");
@@ -218,7 +223,7 @@ fn with_other_volumes(home: Arc<LocalVolume>, config: &Config, name: &str) -> Re
     // As the root's own.
     std::mem::forget(locks);
     let clock: Arc<dyn base::Clock> = Arc::new(base::SystemClock::new());
-    let volume = volume.measured(&clock);
+    let volume = volume.measured(&clock).with_threads(Arc::new(start_thread));
     for status in volume.status() {
         let VolumeSpec { tier, place, .. } = &status.spec;
         tracing::info!("tier {} ({}): {place}, {} bytes of files", tier.name, tier.class, status.used_bytes);

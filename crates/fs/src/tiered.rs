@@ -15,6 +15,7 @@
 //!
 //! Decision 26 has the reasons.
 
+mod aside;
 mod attach;
 mod change;
 mod drain;
@@ -27,6 +28,7 @@ mod spec;
 mod speed;
 mod volume;
 
+pub use aside::Spawn;
 pub use attach::{Attached, Survey};
 pub use drain::Drained;
 pub use gather::Gathered;
@@ -37,11 +39,12 @@ pub use spec::{Class, TierSpec, VolumeSpec, parse_volumes};
 pub use speed::SpeedStatus;
 
 use crate::{Appender, DirEntry, Error, FilePath, Result, Volume};
+use aside::{SyncsAside, Written};
 use base::{Clock, Rng};
 use other::{Other, Writing};
 use parking_lot::{Mutex, RwLock};
 use record::{RECORD_LEN, Record};
-use speed::{Change, Speed, Timed};
+use speed::{Change, STALLED_US, Speed, Timed};
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
@@ -112,6 +115,7 @@ pub struct TieredVolume {
     changing: Mutex<Rng>,
     opener: Option<Opener>,
     clock: Option<Arc<dyn Clock>>,
+    spawn: Option<Spawn>,
     told: Mutex<HashSet<String>>,
     tell: Tell,
 }
@@ -155,6 +159,7 @@ impl TieredVolume {
             changing: Mutex::new(Rng::seeded(rng.next_u64())),
             opener: None,
             clock: None,
+            spawn: None,
             told: Mutex::default(),
             tell,
         }
@@ -208,6 +213,13 @@ impl TieredVolume {
             }
         }
         self
+    }
+
+    /// The same, for a volume that is [`TieredVolume::measured`], with threads for syncs that are given up while they stand still
+    /// ([`Appender::sync_or_give_up`]). Costs a handing over to such a thread and back for each of these.
+    #[must_use]
+    pub fn with_threads(self, spawn: Spawn) -> TieredVolume {
+        TieredVolume { spawn: Some(spawn), ..self }
     }
 
     /// [`TieredVolume::look_after_one`] for each volume, one after the other.
@@ -472,13 +484,23 @@ impl TieredVolume {
                 other.passed_over.store(false, Ordering::Relaxed);
                 let spec = other.spec();
                 let place = format!("{}/{object}, tier {}", spec.place, spec.tier.name);
-                let other = other.clone();
-                Ok(Box::new(PlacedAppender { inner, path: path.clone(), place, counted: 0, other, life, writing }))
+                let file = Some(Written { appender: inner, _writing: writing });
+                let (aside, other) = (self.aside_for(other), other.clone());
+                Ok(Box::new(PlacedAppender { file, path: path.clone(), place, counted: 0, other, life, aside }))
             }
             Err(error) => {
                 let _ = volume.remove_file(&object);
                 Err(error)
             }
         }
+    }
+
+    /// What a file on `other` needs to have its syncs given up; `None` where it could not go elsewhere.
+    fn aside_for(&self, other: &Arc<Other>) -> Option<SyncsAside> {
+        let spawn = self.spawn.clone().filter(|_| self.clock.is_some())?;
+        let tier = other.spec().tier.clone();
+        let set = self.set();
+        let peers: Vec<_> = set.others.iter().filter(|peer| peer.id != other.id && peer.spec().tier == tier).collect();
+        (!peers.is_empty()).then(|| SyncsAside::Wanted(spawn, peers.into_iter().cloned().collect()))
     }
 }

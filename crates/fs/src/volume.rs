@@ -274,6 +274,11 @@ pub trait Appender: Send {
     fn finish(mut self: Box<Self>) -> Result<()> {
         self.sync()
     }
+    /// As [`Appender::sync`] for who has what is not synced yet and can write it to another file: may fail with `TimedOut` while the volume stands
+    /// still, where others do not. The file is ended then, whenever that is done; what was not synced may be in it or not.
+    fn sync_or_give_up(&mut self) -> Result<()> {
+        self.sync()
+    }
     /// Whether the file lies on a volume that has grown slow while others take new files: another file would be written faster. Asks nobody.
     fn is_on_slow_volume(&self) -> bool {
         false

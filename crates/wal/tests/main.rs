@@ -9,3 +9,4 @@ mod hbase;
 mod inherit;
 mod order;
 mod remote;
+mod stands_still;

@@ -243,6 +243,10 @@ impl Other {
         self.spec().name()
     }
 
+    pub(super) fn tell(&self, sentence: String) {
+        (self.tell)(sentence);
+    }
+
     /// What is said of `path`, whose bytes are on it, while it has failed, or when it did since `life`.
     pub(super) fn refusal(&self, operation: &str, path: &FilePath, life: u64) -> Option<Error> {
         let what = if self.has_failed() {

@@ -16,7 +16,7 @@ const LEAST_SAMPLES: usize = 4;
 /// From so long on a sync may be called slow at all: what a busy disk takes now and then.
 const SLOW_SYNC_US: u64 = 20_000;
 /// A call that takes so long, ended or not, is slow alone.
-const STALLED_US: u64 = 1_000_000;
+pub(super) const STALLED_US: u64 = 1_000_000;
 /// Slow is who takes so many times what the fastest volume of the tier does;
 const SLOW_TIMES: u64 = 4;
 /// fast again, who takes no more than so many times that,

@@ -1,6 +1,7 @@
 //! The contract, over all volumes at once.
 
-use super::other::{Other, Writing};
+use super::aside::{SyncsAside, Written};
+use super::other::Other;
 use super::rules::Choice;
 use super::speed::Timed;
 use super::{At, Drained, Failed, Now, RECORD_LEN, Record, TieredVolume, VolumeSpec, VolumeStatus, object_path};
@@ -463,7 +464,8 @@ impl ReadHints for PlacedFile {
 
 /// A file that is being written on another volume.
 pub(super) struct PlacedAppender {
-    pub inner: Box<dyn Appender>,
+    /// `None` once a sync was given up.
+    pub file: Option<Written>,
     pub path: FilePath,
     pub place: String,
     /// So much of the bytes used on its volume is this file's.
@@ -471,24 +473,29 @@ pub(super) struct PlacedAppender {
     pub other: Arc<Other>,
     /// In which it was created.
     pub life: u64,
-    /// Until it is ended it is not moved.
-    pub writing: Writing,
+    pub aside: Option<SyncsAside>,
 }
 
 impl PlacedAppender {
     /// Calls the file, unless its volume failed since it was begun: nobody knows then what is there of it.
     fn on<T>(&mut self, operation: &str, call: impl FnOnce(&mut dyn Appender) -> Result<T>) -> Result<T> {
-        match self.other.refusal(operation, &self.path, self.life) {
-            Some(refusal) => Err(refusal),
-            None => call(&mut *self.inner).map_err(|error| {
-                self.other.suspect(&error);
-                say(&self.path, &self.place, error)
-            }),
+        if let Some(refusal) = self.other.refusal(operation, &self.path, self.life) {
+            return Err(refusal);
         }
+        let Some(file) = &mut self.file else { return Err(self.given_up(operation)) };
+        call(&mut *file.appender).map_err(|error| {
+            self.other.suspect(&error);
+            say(&self.path, &self.place, error)
+        })
+    }
+
+    fn given_up(&self, operation: &str) -> Error {
+        let what = format!("a sync has not returned for a second, and others of its tier take files ({})", self.place);
+        Error::new(operation, &self.path, io::Error::new(io::ErrorKind::TimedOut, what))
     }
 
     fn count(&mut self) {
-        let position = self.inner.position();
+        let position = self.position();
         self.other.used_bytes.fetch_add(position.saturating_sub(self.counted), Ordering::Relaxed);
         self.counted = position;
     }
@@ -496,22 +503,45 @@ impl PlacedAppender {
 
 impl Appender for PlacedAppender {
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        self.on("append to", |inner| inner.append(bytes))
+        self.on("append to", |file| file.append(bytes))
     }
 
     fn flush(&mut self) -> Result<()> {
-        self.on("write", |inner| inner.flush())
+        self.on("write", |file| file.flush())
     }
 
     fn sync(&mut self) -> Result<()> {
         let other = self.other.clone();
-        let outcome = self.on("sync", |inner| other.speed.time(Timed::Sync, || inner.sync()));
+        let outcome = self.on("sync", |file| other.speed.time(Timed::Sync, || file.sync()));
         self.count();
         outcome
     }
 
+    fn sync_or_give_up(&mut self) -> Result<()> {
+        self.count();
+        let aside = self.aside.as_mut().and_then(|aside| aside.started(&self.other).ok());
+        let (Some(aside), None) = (aside, self.other.refusal("sync", &self.path, self.life)) else {
+            return self.sync();
+        };
+        match self.file.take().map(|file| aside.sync(file)) {
+            Some(Some((file, outcome))) => {
+                self.file = Some(file);
+                self.on("sync", |_| outcome)
+            }
+            Some(None) => {
+                self.other.tell(format!(
+                    "{}: a sync of {} has not returned for a second; what is not synced of it is written to another volume",
+                    self.other.name(),
+                    self.path
+                ));
+                Err(self.given_up("sync"))
+            }
+            None => Err(self.given_up("sync")),
+        }
+    }
+
     fn position(&self) -> u64 {
-        self.inner.position()
+        self.file.as_ref().map_or(self.counted, |file| file.appender.position())
     }
 
     fn is_on_slow_volume(&self) -> bool {
@@ -523,14 +553,16 @@ impl Appender for PlacedAppender {
         if let Some(refusal) = self.other.refusal("sync", &self.path, self.life) {
             return Err(refusal);
         }
-        let PlacedAppender { inner, path, place, other, writing: _writing, .. } = *self;
-        other.speed.time(Timed::Sync, || inner.finish()).map_err(|error| {
+        let given_up = self.given_up("sync");
+        let PlacedAppender { file, path, place, other, .. } = *self;
+        let Some(Written { appender, _writing }) = file else { return Err(given_up) };
+        other.speed.time(Timed::Sync, || appender.finish()).map_err(|error| {
             other.suspect(&error);
             say(&path, &place, error)
         })
     }
 
     fn hints(&mut self) -> Option<&mut dyn AppendHints> {
-        self.inner.hints()
+        self.file.as_mut().and_then(|file| file.appender.hints())
     }
 }

@@ -304,7 +304,7 @@ impl Log {
             {
                 return Err(if error.is_full() { self.stall(&error) } else { self.fail(disk, &error) });
             }
-            let error = match self.write_and_sync(disk, sync) {
+            let error = match self.write_and_sync(disk, sync, attempt == 0) {
                 Ok(()) => {
                     self.finish_group(disk, sync);
                     return Ok(());
@@ -330,8 +330,18 @@ impl Log {
         self.is_remote || self.volume.has_several_places()
     }
 
-    fn write_and_sync(&self, disk: &mut Disk, sync: bool) -> std::result::Result<(), Trouble> {
+    /// Whether a sync that stands still may be given up: nothing was acknowledged that is not on the disk, and nobody waits for a write alone.
+    fn may_give_up(&self, disk: &Disk) -> bool {
+        let state = self.state.lock();
+        self.options.sync_mode == SyncMode::Synced
+            && state.written.min(disk.group_start) <= state.synced
+            && state.calls.iter().all(|(_, level, _)| *level == Level::Synced)
+    }
+
+    /// `is_first`: should it fail, it is tried once more in another file.
+    fn write_and_sync(&self, disk: &mut Disk, sync: bool, is_first: bool) -> std::result::Result<(), Trouble> {
         let may_move = self.may_move();
+        let may_give_up = sync && is_first && may_move && self.may_give_up(disk);
         let begun_us = if may_move { self.clock.monotonic_us() } else { 0 };
         let file = disk.file.as_mut().expect("a group that is not orphaned has a file");
         if disk.group_state != GroupState::Written {
@@ -352,7 +362,10 @@ impl Log {
                 return Err(Trouble::Broken(misplaced(&file.path, before)));
             }
         }
-        file.appender.flush().map_err(Trouble::of_write)?;
+        // What may be given up is written by the sync: a write may stand still as well.
+        if !may_give_up {
+            file.appender.flush().map_err(Trouble::of_write)?;
+        }
         let end = disk.group_end;
         let write_behind = end - disk.written_behind >= WRITE_BEHIND_BYTES;
         if write_behind {
@@ -362,9 +375,11 @@ impl Log {
         let mut behind = if write_behind && !sync { file.appender.behind() } else { None };
         let mut state = self.state.lock();
         self.leave_to_syncer(&mut state, &mut behind);
-        state.written = end;
-        self.written.store(end, Ordering::Release);
-        let early_calls = if sync { take_calls(&mut state, end, Level::Written) } else { Vec::new() };
+        if !may_give_up {
+            state.written = end;
+            self.written.store(end, Ordering::Release);
+        }
+        let early_calls = if sync && !may_give_up { take_calls(&mut state, end, Level::Written) } else { Vec::new() };
         let has_waiters = sync && self.options.sync_mode == SyncMode::Written;
         drop(state);
         early_calls.into_iter().for_each(|done| done(Ok(())));
@@ -374,14 +389,19 @@ impl Log {
         if sync {
             let start_us = self.clock.monotonic_us();
             // A full disk at this point is as bad as any other failure: what is on the disk is unknown.
-            if !base::inject!("wal.sync.skipped") {
-                file.appender.sync().map_err(|error| Trouble::Broken(error.into()))?;
-            }
+            let synced = match base::inject!("wal.sync.skipped") {
+                true => Ok(()),
+                false if may_give_up => file.appender.sync_or_give_up(),
+                false => file.appender.sync(),
+            };
+            synced.map_err(|error| Trouble::Broken(error.into()))?;
             let took_us = self.clock.monotonic_us().saturating_sub(start_us);
             // Nothing is left to be written; what is old need not stay in the page cache.
             behind = if write_behind { file.appender.behind() } else { None };
             let mut state = self.state.lock();
             self.leave_to_syncer(&mut state, &mut behind);
+            state.written = end;
+            self.written.store(end, Ordering::Release);
             state.stats.count_sync(took_us);
             self.sync_times.record(took_us);
             // Under shuttle there is no time; it is delayed all the same.
