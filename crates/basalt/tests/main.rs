@@ -13,6 +13,7 @@ mod file_tools;
 mod gateways;
 mod handed;
 mod hdfs;
+mod integration;
 mod joined;
 mod load;
 mod metrics;

@@ -7,13 +7,20 @@ use base::Config;
 use fs::MemVolume;
 use model::{RegionInfo, ServerName};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 async fn three_servers() -> Life {
     let life = start_with(&MemVolume::new(), &Catalog::default(), Config::default(), 3).await.expect("starts");
     life.create("t", &["f"], &["d", "h", "m", "q", "u"]).await;
     life
+}
+
+/// What is to be done at once is done then.
+async fn others_have_their_turns() {
+    for _ in 0..1000 {
+        tokio::task::yield_now().await;
+    }
 }
 
 fn location(life: &Life, info: &RegionInfo) -> Option<ServerName> {
@@ -58,7 +65,7 @@ async fn the_regions_of_a_crashed_server_are_opened_elsewhere_after_its_logs_are
     kill(&life, &dead);
     let gate = life.splitter.gate.write().await;
     let id = life.master.server_crashed(&dead).await.expect("accepted");
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    others_have_their_turns().await;
     for info in &regions {
         assert_eq!(location(&life, info).as_ref(), Some(&dead), "nothing is opened before the logs are split");
     }
@@ -91,16 +98,23 @@ async fn hbase_meta_is_opened_where_the_next_master_will_look_for_it() {
     life.hosts.iter().for_each(|host| host.remote.store(true, Ordering::SeqCst));
     let dead = holder_of_meta(&life);
     kill(&life, &dead);
+    let is_written = Arc::new(AtomicBool::new(false));
+    let too_early = Arc::new(AtomicBool::new(false));
+    for host in &life.hosts {
+        let (is_written, too_early) = (is_written.clone(), too_early.clone());
+        *host.at_open.lock() = Some(Box::new(move |info| {
+            too_early.fetch_or(info.table.is_meta() && !is_written.load(Ordering::SeqCst), Ordering::SeqCst);
+        }));
+    }
     let mut told = life.notes.meta_locations.subscribe();
     let gate = life.notes.meta_gate.write().await;
     let id = life.master.server_crashed(&dead).await.expect("accepted");
     let server = told.wait_for(|all| !all.is_empty()).await.expect("told")[0].clone();
-    // What would be done at once has its time to be done.
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    let is_open = |host: &std::sync::Arc<crate::common::FakeHost>| host.open.lock().contains_key("1588230740");
-    assert!(!life.hosts.iter().any(is_open), "nobody is asked to open it before the node is written");
+    others_have_their_turns().await;
+    is_written.store(true, Ordering::SeqCst);
     drop(gate);
     life.master.wait_for(id).await.expect("recovered");
+    assert!(!too_early.load(Ordering::SeqCst), "nobody is asked to open it before the node is written");
     assert_eq!(holder_of_meta(&life), server);
     all_open_elsewhere(&life, &dead);
 }
@@ -135,8 +149,11 @@ async fn a_table_of_a_crashed_server_is_disabled_when_its_logs_are_split() {
     let gate = life.splitter.gate.write().await;
     let crash = life.master.server_crashed(&dead).await.expect("accepted");
     let disable = life.master.disable_table(&table_name("t"), &caller()).await.expect("accepted");
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    assert_eq!(life.master.cluster().state(&table_name("t")), Some(TableState::Disabling));
+    while life.master.cluster().state(&table_name("t")) != Some(TableState::Disabling) {
+        tokio::task::yield_now().await;
+    }
+    others_have_their_turns().await;
+    assert_eq!(life.master.cluster().state(&table_name("t")), Some(TableState::Disabling), "it waits for the logs");
     drop(gate);
     life.master.wait_for(disable).await.expect("disabled");
     life.master.wait_for(crash).await.expect("recovered");

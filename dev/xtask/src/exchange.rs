@@ -4,7 +4,7 @@
 //! makes and drops tables, and is then stopped, or killed.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, bail};
 
@@ -53,6 +53,8 @@ const MADE_BY_BASALT: &[Leg] = &[
 
 /// The table of a family that names no codec, with values that pack well.
 const LETTERS: &str = "data/default/ex_letters";
+/// The table whose rows are divided by the values of a column.
+const TIERED: &str = "data/default/ex_tiered";
 
 /// Longest time of one client run.
 const LIMIT: Duration = Duration::from_secs(300);
@@ -114,8 +116,19 @@ impl<'a> Journey<'a> {
     /// Holds the newest file of [`LETTERS`], as HBase's own tool reads it, against what its writer does where nobody chose a codec: HBase
     /// writes plainly, Basalt with Snappy. So each turn began with a file of the other one's, and rewrote it.
     fn codec(&self, writer: Kind) -> anyhow::Result<()> {
-        let mut newest = None;
-        let mut dirs = vec![self.root(writer).join(LETTERS)];
+        let newest = self.store_files(writer, LETTERS)?.into_iter().max().context("no file")?.1;
+        let said = self.metadata(&newest)?;
+        let wanted = if writer == Kind::HBase { "compression=none" } else { "compression=snappy" };
+        if !said.contains(wanted) {
+            bail!("{} is not written with {wanted}: {said}", newest.display());
+        }
+        Ok(())
+    }
+
+    /// The store files of a table, with their times.
+    fn store_files(&self, writer: Kind, table: &str) -> anyhow::Result<Vec<(SystemTime, PathBuf)>> {
+        let mut found = Vec::new();
+        let mut dirs = vec![self.root(writer).join(table)];
         while let Some(dir) = dirs.pop() {
             for entry in std::fs::read_dir(&dir).with_context(|| dir.display().to_string())? {
                 let (path, name) = entry.map(|e| (e.path(), e.file_name().to_string_lossy().into_owned()))?;
@@ -125,17 +138,38 @@ impl<'a> Journey<'a> {
                 if path.is_dir() {
                     dirs.push(path);
                 } else if dir.ends_with("f") {
-                    newest = newest.max(Some((path.metadata()?.modified()?, path)));
+                    found.push((path.metadata()?.modified()?, path));
                 }
             }
         }
-        let (_, path) = newest.context("no file")?;
+        Ok(found)
+    }
+
+    /// What HBase's own tool says of a store file.
+    fn metadata(&self, file: &Path) -> anyhow::Result<String> {
         let mut tool = jvm::java(self.class_path, "org.apache.hadoop.hbase.io.hfile.HFilePrettyPrinter");
-        tool.arg("-m").arg("-f").arg(format!("file://{}", path.display()));
-        let ended = run::logged(&mut tool, &self.logs.join("hfile.log"), LIMIT)?;
-        let wanted = if writer == Kind::HBase { "compression=none" } else { "compression=snappy" };
-        if !ended.output.contains(wanted) {
-            bail!("{} is not written with {wanted}: {}", path.display(), ended.output);
+        tool.arg("-m").arg("-f").arg(format!("file://{}", file.display()));
+        Ok(run::logged(&mut tool, &self.logs.join("hfile.log"), LIMIT)?.output)
+    }
+
+    /// Whether the last compaction of [`TIERED`] made two files, each of which says which values it has.
+    fn tiers(&self, writer: Kind) -> anyhow::Result<()> {
+        let mut files = self.store_files(writer, TIERED)?;
+        files.sort();
+        let [.., (_, first), (_, second)] = &files[..] else {
+            bail!("{} files: its rows were not divided", files.len())
+        };
+        let said = [self.metadata(first)?, self.metadata(second)?];
+        if let Some(said) = said.iter().find(|said| !said.contains("CUSTOM_TIERING_TIME_RANGE")) {
+            bail!("a file does not say which values it has: {said}");
+        }
+        let entries = said.map(|said| {
+            said.lines().find_map(|line| {
+                line.trim().strip_prefix("entryCount=").map(|count| count.trim_end_matches(',').to_owned())
+            })
+        });
+        if entries != [Some("100".to_owned()), Some("100".to_owned())] {
+            bail!("its rows were divided wrongly: {entries:?} cells");
         }
         Ok(())
     }
@@ -177,7 +211,8 @@ impl<'a> Journey<'a> {
             outcome.passed += 1;
             if !matches!(work, Work::Look) {
                 self.codec(*kind).with_context(|| format!("{how}: the files of {LETTERS}"))?;
-                outcome.passed += 1;
+                self.tiers(*kind).with_context(|| format!("{how}: the files of {TIERED}"))?;
+                outcome.passed += 2;
             }
             last = Some(*kind);
         }

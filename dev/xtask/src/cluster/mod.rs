@@ -120,6 +120,14 @@ const LONG: &[Tests] = &[
         filter: &["recovered::"],
         harms: &[],
     },
+    // HBase's own integration tests of administration
+    Tests {
+        name: "integration",
+        binary: ("crates/basalt", "main"),
+        packages: &run::EVERYTHING,
+        filter: &["integration::"],
+        harms: &[],
+    },
 ];
 
 /// The binary whose tests want a ZooKeeper of their own.
@@ -183,7 +191,7 @@ pub fn chaos(report: &mut Report, chaos: &Chaos) -> anyhow::Result<()> {
             ("BASALT_SEED", seed.to_string()),
         ];
         if chaos.hbases_list {
-            told.push(("BASALT_TEST_HBASE_TOOLS", format!("{}/*", lab.join("hbase/testjars").display())));
+            told.push(tools(&lab));
         }
         // What is being done when they are over is done to its end, and then all is read.
         let limit = LIMIT + 2 * Duration::from_secs(60 * chaos.minutes);
@@ -228,6 +236,11 @@ pub fn run(report: &mut Report, wanted: &[String], may_skip: bool) -> anyhow::Re
     Ok(())
 }
 
+/// The class path of HBase's test programs, for tests that run them.
+fn tools(lab: &Path) -> (&'static str, String) {
+    ("BASALT_TEST_HBASE_TOOLS", format!("{}/*", lab.join("hbase/testjars").display()))
+}
+
 fn play_all(report: &mut Report, lab: &Path, wanted: &[(&Tests, PathBuf)]) {
     let mut started = None;
     report.step("cluster: ZooKeeper, a NameNode and three DataNodes", || {
@@ -240,7 +253,8 @@ fn play_all(report: &mut Report, lab: &Path, wanted: &[(&Tests, PathBuf)]) {
             let others = [KILLED, STOPPED].map(|harm| ["--skip", harm.in_names]).concat();
             let which = [tests.filter, &others].concat();
             let secured = if tests.binary.1 == SECURED { Some(pieces.start_secured_zookeeper()?) } else { None };
-            let told = secured.iter().flat_map(Secured::told).collect::<Vec<_>>();
+            let mut told = secured.iter().flat_map(Secured::told).collect::<Vec<_>>();
+            told.push(tools(lab));
             play(&pieces, (tests, binary), tests.name, &which, &told, LIMIT)
         });
         for harm in tests.harms {

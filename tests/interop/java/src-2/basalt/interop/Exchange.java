@@ -60,6 +60,8 @@ public final class Exchange {
   private static final TableName MOB = TableName.valueOf("ex_mob");
   /** Of a family that names no codec, values that pack well: whoever had the last turn wrote its newest file. */
   private static final TableName LETTERS = TableName.valueOf("ex_letters");
+  /** Rows with old and with new values of a column, which compactions keep in files of their own. */
+  private static final TableName TIERED = TableName.valueOf("ex_tiered");
   private static final TableName DISABLED = TableName.valueOf("ex_disabled");
   /** No column of it is written twice, nothing is deleted: no flush or compaction may change what a raw scan shows. */
   private static final String MATRIX = "ex_enc_";
@@ -256,9 +258,13 @@ public final class Exchange {
     admin.createTable(describe(MOB, family("f").setMobEnabled(true).setMobThreshold(50).setMaxVersions(3)).build());
 
     admin.createTable(describe(LETTERS, family("f")).build());
+    admin.createTable(describe(TIERED, family("f")
+      .setConfiguration("hbase.hstore.engine.class", "org.apache.hadoop.hbase.regionserver.CustomTieredStoreEngine")
+      .setConfiguration("TIERING_CELL_QUALIFIER", "date")).build());
 
     changes(0, true);
     letters(0);
+    tiered(0);
     large(DataBlockEncoding.NONE);
     large(DataBlockEncoding.FAST_DIFF);
     try (Table table = server.connection.getTable(SPLIT)) {
@@ -308,6 +314,21 @@ public final class Exchange {
     }
   }
 
+  /** Every second row is of 2001, the others of 2030. The first compaction finds the dates, the second divides by them. */
+  private void tiered(int round) throws Exception {
+    try (Table table = server.connection.getTable(TIERED)) {
+      List<Put> puts = new ArrayList<>();
+      for (int i = 0; i < 100; i++) {
+        long date = (i % 2 == 0 ? 1_000_000_000_000L : 1_900_000_000_000L) + 1000L * round + i;
+        puts.add(put(String.format("r%03d", i), "f:a=" + round).addColumn(b("f"), b("date"), Bytes.toBytes(date)));
+      }
+      table.put(puts);
+    }
+    admin.flush(TIERED);
+    Maintenance.compact(admin, TIERED);
+    Maintenance.compact(admin, TIERED);
+  }
+
   private static byte[] letters(Random rng, int length) {
     byte[] value = new byte[length];
     for (int at = 0; at < length; at += 8) {
@@ -344,6 +365,7 @@ public final class Exchange {
     letters(round);
     admin.flush(LETTERS);
     Maintenance.compact(admin, LETTERS);
+    tiered(round);
     split(String.format("r%04d", 40 * round + 10));
     for (TableName t : admin.listTableNames()) {
       // one table in three stays in memory
