@@ -9,11 +9,13 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+type Shared<T> = Arc<Mutex<Vec<T>>>;
+
 struct Machine {
     volume: Arc<TieredVolume>,
     troubles: [Trouble; 2],
-    threads: Arc<Mutex<Vec<JoinHandle<()>>>>,
-    told: Arc<Mutex<Vec<String>>>,
+    threads: Shared<JoinHandle<()>>,
+    told: Shared<String>,
 }
 
 #[allow(clippy::disallowed_methods, reason = "threads of a test")]
@@ -24,9 +26,8 @@ fn machine() -> Machine {
         Attached { spec: format!("logs:ssd:/mnt/{at}").parse().expect("legal"), volume: Some(volume), claim: None }
     };
     let rules = Rules { kinds: [(FileKind::Log.name(), "logs".to_owned())].into(), ..Rules::default() };
-    let (told, threads) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(Vec::new())));
-    let (telling, starting): (Arc<Mutex<Vec<String>>>, Arc<Mutex<Vec<JoinHandle<()>>>>) =
-        (told.clone(), threads.clone());
+    let (told, threads): (Shared<String>, Shared<JoinHandle<()>>) = (Shared::default(), Shared::default());
+    let (telling, starting) = (told.clone(), threads.clone());
     let tell = Arc::new(move |sentence| telling.lock().expect("free").push(sentence));
     let home = Arc::new(MemVolume::new());
     let attached = TieredVolume::attach(home, vec![attached(0), attached(1)], rules, &Rng::seeded(3), tell);
