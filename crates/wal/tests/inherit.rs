@@ -1,9 +1,8 @@
 //! A new log takes over the files of a server that was killed.
 
-use crate::common::{directories, edits_dir, region_dir};
+use crate::common::{directories, edits_dir, one_cell, region_dir};
 use basalt_wal::{EntryKey, Gathered, HoldBudget, Inherited, Log, LogOptions, ReadLog, gather, recovered_edits};
 use base::{ManualClock, SeqId, TimestampMs};
-use cell::{CellBuffer, CellSpec, CellType};
 use fs::{FilePath, MemVolume, Volume};
 use std::sync::Arc;
 
@@ -12,17 +11,7 @@ fn clock() -> Arc<ManualClock> {
 }
 
 fn append(log: &Arc<Log>, table: &str, region: &str, seq_id: u64) {
-    let mut cells = CellBuffer::new();
-    let spec = CellSpec {
-        row: b"row",
-        family: b"f",
-        qualifier: b"q",
-        timestamp: 1,
-        type_code: CellType::Put.code(),
-        value: b"v",
-        tags: b"",
-    };
-    cells.push_spec(&spec, SeqId(0));
+    let cells = one_cell();
     let region = Arc::from(region);
     let key = EntryKey::new(&region, table, SeqId(seq_id), TimestampMs(5), &[b"f"]);
     log.append(&key, cells.bytes(), 1).expect("append").wait().expect("synced");

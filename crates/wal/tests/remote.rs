@@ -1,8 +1,8 @@
 //! The log on a volume across a network, where what was written survives the file that broke.
 
+use crate::common::one_cell;
 use basalt_wal::{EntryKey, Level, Log, LogOptions, Reader, SyncMode, Ticket};
 use base::{Config, ManualClock, SeqId, TimestampMs};
-use cell::{CellBuffer, CellSpec, CellType};
 use fs::{AppendHints, Appender, Capabilities, Copies, DirEntry, FilePath, MemVolume, ReadAt, Volume};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
@@ -111,17 +111,7 @@ fn create(volume: &Remote, options: LogOptions) -> Arc<Log> {
 
 fn append(log: &Arc<Log>, seq: u64) -> Ticket {
     let region: Arc<str> = Arc::from("r");
-    let mut cells = CellBuffer::new();
-    let spec = CellSpec {
-        row: b"row",
-        family: b"f",
-        qualifier: b"q",
-        timestamp: 1,
-        type_code: CellType::Put.code(),
-        value: b"v",
-        tags: b"",
-    };
-    cells.push_spec(&spec, SeqId(0));
+    let cells = one_cell();
     let key = EntryKey::new(&region, "t", SeqId(seq), TimestampMs(5), &[b"f"]);
     let mut batch = log.batch();
     let ticket = batch.append(&key, cells.bytes(), cells.len()).expect("room");

@@ -1,8 +1,8 @@
 //! The log on a tier of two volumes, of which one or both stand still.
 
+use crate::common::one_cell;
 use basalt_wal::{EntryKey, Level, Log, LogOptions, Reader, Ticket};
 use base::{Clock, Config, Rng, SeqId, SystemClock, TimestampMs};
-use cell::{CellBuffer, CellSpec, CellType};
 use fs::tiered::{Attached, Rules, TieredVolume};
 use fs::{FileKind, FilePath, MemVolume, Placement, SlowVolume, Trouble, Volume};
 use std::sync::{Arc, Mutex};
@@ -72,17 +72,7 @@ impl Machine {
 }
 
 fn append(log: &Arc<Log>, seq: u64) -> Ticket {
-    let (region, mut cells) = (Arc::<str>::from("r"), CellBuffer::new());
-    let spec = CellSpec {
-        row: b"row",
-        family: b"f",
-        qualifier: b"q",
-        timestamp: 1,
-        type_code: CellType::Put.code(),
-        value: b"v",
-        tags: b"",
-    };
-    cells.push_spec(&spec, SeqId(0));
+    let (region, cells) = (Arc::<str>::from("r"), one_cell());
     let key = EntryKey::new(&region, "t", SeqId(seq), TimestampMs(5), &[b"f"]);
     log.append(&key, cells.bytes(), cells.len()).expect("room")
 }

@@ -157,11 +157,11 @@ impl<'a> Journey<'a> {
         let mut files = self.store_files(writer, TIERED)?;
         files.sort();
         let [.., (_, first), (_, second)] = &files[..] else {
-            bail!("{} files: its rows were not divided", files.len())
+            bail!("{} store files: the compaction did not split the rows by their values", files.len())
         };
         let said = [self.metadata(first)?, self.metadata(second)?];
         if let Some(said) = said.iter().find(|said| !said.contains("CUSTOM_TIERING_TIME_RANGE")) {
-            bail!("a file does not say which values it has: {said}");
+            bail!("a store file has no CUSTOM_TIERING_TIME_RANGE in its file info: {said}");
         }
         let entries = said.map(|said| {
             said.lines().find_map(|line| {
@@ -169,7 +169,7 @@ impl<'a> Journey<'a> {
             })
         });
         if entries != [Some("100".to_owned()), Some("100".to_owned())] {
-            bail!("its rows were divided wrongly: {entries:?} cells");
+            bail!("the two store files should have 100 cells each, and have {entries:?}");
         }
         Ok(())
     }

@@ -33,7 +33,7 @@ impl Program {
     /// Starts it; `None`, with a line, where its jars are not there.
     fn start(&self, lab: &Lab) -> Option<Piece> {
         let Ok(jars) = std::env::var("BASALT_TEST_HBASE_TOOLS") else {
-            println!("skipped: BASALT_TEST_HBASE_TOOLS is not set");
+            println!("skipped: BASALT_TEST_HBASE_TOOLS is not set; `cargo xtask cluster integration` sets it");
             return None;
         };
         // They harm nobody: who is killed says the test.

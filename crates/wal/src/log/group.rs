@@ -341,7 +341,7 @@ impl Log {
     /// `is_first`: should it fail, it is tried once more in another file.
     fn write_and_sync(&self, disk: &mut Disk, sync: bool, is_first: bool) -> std::result::Result<(), Trouble> {
         let may_move = self.may_move();
-        let may_give_up = sync && is_first && may_move && self.may_give_up(disk);
+        let may_give_up = sync && is_first && self.volume.has_several_places() && self.may_give_up(disk);
         let begun_us = if may_move { self.clock.monotonic_us() } else { 0 };
         let file = disk.file.as_mut().expect("a group that is not orphaned has a file");
         if disk.group_state != GroupState::Written {

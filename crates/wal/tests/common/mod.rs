@@ -1,9 +1,26 @@
-//! Where the regions of these tests are: a directory for each below its table's.
+//! What entries of these tests have, and where their regions are: a directory for each below its table's.
 #![allow(dead_code, reason = "each test takes what it needs")]
 
 use basalt_wal::{Result, SplitDestination, SplitTarget};
 use base::SeqId;
+use cell::{CellBuffer, CellSpec, CellType};
 use fs::{FilePath, Volume};
+
+/// What an entry has whose cells do not matter.
+pub fn one_cell() -> CellBuffer {
+    let mut cells = CellBuffer::new();
+    let spec = CellSpec {
+        row: b"row",
+        family: b"f",
+        qualifier: b"q",
+        timestamp: 1,
+        type_code: CellType::Put.code(),
+        value: b"v",
+        tags: b"",
+    };
+    cells.push_spec(&spec, SeqId(0));
+    cells
+}
 
 /// The directory of a region.
 pub fn region_dir(table: &str, region: &str) -> FilePath {
