@@ -241,7 +241,7 @@ fn an_unwritable_place_and_a_bad_setting_are_named() {
 #[test]
 fn the_region_servers_pages_have_a_port_of_their_own_where_one_is_given() {
     let scratch = Scratch::new("info-ports");
-    let port = free_port();
+    let [port] = testkit::free_ports().expect("a port");
     let defines = [format!("hbase.regionserver.info.port={port}"), "hbase.http.metrics.servlets=prometheus".to_owned()];
     let defines: Vec<&str> = defines.iter().map(String::as_str).collect();
     let server = Server::start(&scratch.join("data"), &defines);
@@ -256,12 +256,6 @@ fn the_region_servers_pages_have_a_port_of_their_own_where_one_is_given() {
     let port = second.info_port.expect("the region server's pages alone");
     assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err(), "it is not where basalt.bind says");
     std::net::TcpStream::connect(("::1", port)).expect("it is where its own address says");
-}
-
-/// A port that nobody has now.
-fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
-    listener.local_addr().expect("bound").port()
 }
 
 /// The body of a status page.

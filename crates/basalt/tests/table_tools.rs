@@ -306,15 +306,10 @@ fn script(name: &str, dir: &Path, arguments: &[&str]) -> (Option<i32>, String) {
     (output.status.code(), text(&output))
 }
 
-/// A port that nobody has right now.
-fn free_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port").port()
-}
-
 #[test]
 fn daemons_start_answer_and_stop_by_hbases_scripts() {
     let scratch = Scratch::new("tools-daemon");
-    let (zk, master, region) = (free_port(), free_port(), free_port());
+    let [zk, master, region] = testkit::free_ports().expect("ports");
     let properties = [
         ("hbase.rootdir", scratch.join("data").display().to_string()),
         ("hbase.zookeeper.property.clientPort", zk.to_string()),

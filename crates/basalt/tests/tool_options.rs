@@ -361,10 +361,9 @@ fn scripts_of_operators_start_and_stop_the_server_and_the_launcher_takes_its_opt
     let scratch = Scratch::new("options-scripts");
     let data = scratch.join("data");
     let mut properties = format!("<property><name>hbase.rootdir</name><value>{}</value></property>", data.display());
-    let free =
-        || std::net::TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port").port();
-    for key in ["hbase.zookeeper.property.clientPort", "hbase.master.port", "hbase.regionserver.port"] {
-        properties += &format!("<property><name>{key}</name><value>{}</value></property>", free());
+    let keys = ["hbase.zookeeper.property.clientPort", "hbase.master.port", "hbase.regionserver.port"];
+    for (key, port) in keys.iter().zip(testkit::free_ports::<3>().expect("ports")) {
+        properties += &format!("<property><name>{key}</name><value>{port}</value></property>");
     }
     properties += "<property><name>hbase.master.info.port</name><value>-1</value></property>";
     std::fs::write(scratch.join("hbase-site.xml"), format!("<configuration>{properties}</configuration>"))

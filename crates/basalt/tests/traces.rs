@@ -11,7 +11,7 @@ use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::time::Duration;
 use testkit::collector::Collector;
 
@@ -328,7 +328,7 @@ async fn a_request_to_a_gateway_is_one_trace_through_both_processes() {
 async fn a_collector_that_is_away_costs_nobody_anything() {
     let scratch = Scratch::new("traces-away");
     // A port that nobody listens on.
-    let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port").port();
+    let [port] = testkit::free_ports().expect("a port");
     let server = Server::start(&scratch.0, &[&format!("basalt.trace.otlp.endpoint=http://127.0.0.1:{port}")]);
     let connection = connect(&server);
     let name = TableName::parse("t").expect("a name");

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
 use std::io::{Read, Seek, SeekFrom};
-use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use client::{Connection, Options};
@@ -132,7 +131,7 @@ impl Site {
         Ok(Site {
             contender,
             dir,
-            ports: free_ports()?,
+            ports: testkit::free_ports()?,
             connections: connections.max(1),
             child: None,
             ready: None,
@@ -478,22 +477,6 @@ fn store_families(dir: &Path) -> Vec<Vec<PathBuf>> {
     families
 }
 
-/// Ports nobody listens on now, below those that the system hands to outgoing connections.
-pub fn free_ports<const N: usize>() -> anyhow::Result<[u16; N]> {
-    const FIRST: u16 = 12_000;
-    const COUNT: u16 = 18_000;
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.subsec_micros();
-    let start = (now.wrapping_add(std::process::id()) % u32::from(COUNT)) as u16;
-    let mut free = (0..COUNT)
-        .map(|step| FIRST + (start + step) % COUNT)
-        .filter(|port| TcpListener::bind((Ipv4Addr::UNSPECIFIED, *port)).is_ok());
-    let mut ports = [0; N];
-    for port in &mut ports {
-        *port = free.next().context("no free port between 12000 and 30000")?;
-    }
-    Ok(ports)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -509,11 +492,5 @@ mod tests {
         std::fs::write(dir.join(".tmp/0123456789abcdef0123456789abcdef"), [0; 100]).expect("a file");
         assert_eq!(store_bytes(&dir), 100);
         std::fs::remove_dir_all(&dir).expect("cleared");
-    }
-
-    #[test]
-    fn ports_differ() {
-        let ports = free_ports::<3>().expect("some are free");
-        assert!(ports[0] != ports[1] && ports[1] != ports[2] && ports.iter().all(|p| *p >= 12_000));
     }
 }

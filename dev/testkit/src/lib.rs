@@ -9,10 +9,11 @@
 pub mod collector;
 pub mod shell;
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, bail};
 
@@ -38,6 +39,30 @@ pub struct Serving {
 /// A port on this machine.
 pub fn local(port: u16) -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], port))
+}
+
+/// Ports nobody listens on now, below those that the system hands to whoever asks for any: a server of another test that
+/// listens on port 0 would sooner or later be given one of these before it is used, and a client that knocks at the port
+/// of a dead server would be given that very port, and meet itself. No two calls in a process return the same one.
+///
+/// # Errors
+/// None is free.
+pub fn free_ports<const N: usize>() -> anyhow::Result<[u16; N]> {
+    const FIRST: u16 = 17_000;
+    const COUNT: u32 = 13_000;
+    static TAKEN: AtomicU32 = AtomicU32::new(0);
+    let start =
+        SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.subsec_micros().wrapping_add(std::process::id());
+    // Whoever is first says where this process begins; from there each port is handed out once.
+    let _ = TAKEN.compare_exchange(0, 1 + start % COUNT, Ordering::Relaxed, Ordering::Relaxed);
+    let mut ports = [0; N];
+    for port in &mut ports {
+        *port = (0..COUNT)
+            .map(|_| FIRST + (TAKEN.fetch_add(1, Ordering::Relaxed) % COUNT) as u16)
+            .find(|port| TcpListener::bind((Ipv4Addr::UNSPECIFIED, *port)).is_ok())
+            .with_context(|| format!("no free port between {FIRST} and {}", u32::from(FIRST) + COUNT))?;
+    }
+    Ok(ports)
 }
 
 impl Serving {
@@ -128,5 +153,15 @@ mod tests {
         let serving = Serving::parse(&with_gateways).unwrap();
         assert_eq!((serving.rest_port, serving.thrift_port), (Some(8080), Some(9090)));
         assert!(Serving::parse("{}").is_err());
+    }
+
+    #[test]
+    fn no_two_calls_are_given_the_same_port_and_none_that_the_system_hands_out() {
+        let asked: Vec<[u16; 3]> = (0..100).map(|_| free_ports().unwrap()).collect();
+        let mut ports = asked.concat();
+        assert!(ports.iter().all(|port| (17_000..30_000).contains(port)), "{ports:?}");
+        ports.sort_unstable();
+        ports.dedup();
+        assert_eq!(ports.len(), 300);
     }
 }

@@ -34,7 +34,7 @@ struct Gateway {
 impl Gateway {
     /// Starts `basalt COMMAND` in front of the suite's server and waits until it says that it is ready.
     fn start(c: &Context, command: &str, flags: &[&str]) -> anyhow::Result<Gateway> {
-        let [port] = server::free_ports()?;
+        let [port] = testkit::free_ports()?;
         let log = c.log.with_extension(format!("{command}{}.log", flags.concat()));
         let mut child = Command::new(server::binary())
             .env_remove("HBASE_CONF_DIR")

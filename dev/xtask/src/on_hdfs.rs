@@ -143,7 +143,7 @@ impl Cluster {
     fn start(lab: &Path, kind: Kind, binary: &Path) -> anyhow::Result<Cluster> {
         let pieces = Pieces::start(lab)?;
         let (launcher, dir) = pieces.launcher();
-        let [info_port] = server::free_ports()?;
+        let [info_port] = testkit::free_ports()?;
         let conf = configuration(&pieces, info_port)?;
         let java = |name: &str, heap: &str, class: &str| {
             let mut command = Command::new("sh");

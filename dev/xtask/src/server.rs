@@ -1,10 +1,9 @@
 //! A server to test against, on ports of its own: the release binary, or the real HBase to check the tests with.
 
-use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use testkit::ReadyFile;
@@ -79,7 +78,7 @@ impl Site {
             std::fs::remove_dir_all(&dir)?;
         }
         std::fs::create_dir_all(&dir)?;
-        let [zookeeper_port, master_port, regionserver_port] = free_ports()?;
+        let [zookeeper_port, master_port, regionserver_port] = testkit::free_ports()?;
         let lab = lab.to_owned();
         Ok(Site {
             kind,
@@ -315,21 +314,4 @@ impl Drop for Server {
 
 fn signal(pid: u32, signal: &str) -> anyhow::Result<()> {
     run::must("kill", Command::new("kill").args([signal, &pid.to_string()]))
-}
-
-/// Ports nobody listens on now, below those the system hands to outgoing connections: a client that knocks at the port
-/// of a dead server would sooner or later be given that very port, and meet itself.
-pub fn free_ports<const N: usize>() -> anyhow::Result<[u16; N]> {
-    const FIRST: u16 = 12_000;
-    const COUNT: u16 = 18_000;
-    let start = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.subsec_micros();
-    let start = (start.wrapping_add(std::process::id()) % u32::from(COUNT)) as u16;
-    let mut free = (0..COUNT)
-        .map(|step| FIRST + (start + step) % COUNT)
-        .filter(|port| TcpListener::bind((Ipv4Addr::UNSPECIFIED, *port)).is_ok());
-    let mut ports = [0; N];
-    for port in &mut ports {
-        *port = free.next().context("no free port between 12000 and 30000")?;
-    }
-    Ok(ports)
 }

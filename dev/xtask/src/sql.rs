@@ -148,7 +148,7 @@ fn postgres_data(port: u16) -> PathBuf {
 
 /// A PostgreSQL with nothing in it. It does not run as root, so there it is the user `postgres`.
 fn start_postgres(dir: &Path) -> anyhow::Result<(Killed, u16)> {
-    let [port] = server::free_ports()?;
+    let [port] = testkit::free_ports()?;
     let (bin, data) = (postgres_programs()?, postgres_data(port));
     let is_root = run::stdout("id", Command::new("id").arg("-u"))?.trim() == "0";
     let program = |name: &str| {

@@ -27,7 +27,7 @@ use crate::compare::drive::{self, Pace};
 use crate::compare::figures::Measured;
 use crate::compare::workers::{BATCH_ROWS, FAMILY, Gets, Rows};
 use crate::jars;
-use crate::server::{self, Companion, Contender, Origin, Site, free_ports};
+use crate::server::{self, Companion, Contender, Origin, Site};
 
 /// Measure what a get costs through each gateway
 #[derive(clap::Args, Debug)]
@@ -136,7 +136,7 @@ fn contenders(arguments: &Arguments) -> anyhow::Result<Vec<Contender>> {
         Some(file) => file.canonicalize().with_context(|| format!("no program {}", file.display()))?,
         None => server::default_binary()?,
     };
-    let ports = free_ports::<6>()?.map(|port| port.to_string());
+    let ports = testkit::free_ports::<6>()?.map(|port| port.to_string());
     let settings =
         |of: &[(&str, &str)]| of.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let framed = ("hbase.regionserver.thrift.framed", "true");
@@ -193,7 +193,7 @@ async fn measure(arguments: &Arguments, contender: &Contender, costs: &mut Costs
                 return setting(key).context("a port");
             }
             let more = jars::hbase_gateways(&|what| eprintln!("{what}"))?;
-            let [port] = free_ports::<1>()?;
+            let [port] = testkit::free_ports::<1>()?;
             let words: Vec<String> = options.iter().map(|word| word.replace("{port}", &port.to_string())).collect();
             let started: Companion = site.companion(class, &more, &words)?;
             pids.push(started.pid());

@@ -121,7 +121,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 fn contenders(arguments: &Arguments) -> anyhow::Result<Vec<Contender>> {
     let settings = || -> anyhow::Result<BTreeMap<String, String>> {
         // The page that is asked for each second.
-        let port = std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
+        let [port] = testkit::free_ports()?;
         Ok(BTreeMap::from([(INFO_PORT.to_owned(), port.to_string())]))
     };
     let memory_bytes = arguments.memory << 20;

@@ -12,7 +12,6 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use super::{WarmCacheArguments, start};
 use crate::compare::drive::{Pace, play};
 use crate::compare::workers::{FAMILY, Gets, Load, Rows};
-use crate::server::free_ports;
 
 const TABLE: &str = "warm";
 /// Bytes of a row in a file, about: one value of 1000.
@@ -33,7 +32,7 @@ pub(super) fn run(arguments: &WarmCacheArguments) -> anyhow::Result<bool> {
 }
 
 async fn measure(arguments: &WarmCacheArguments) -> anyhow::Result<bool> {
-    let [port] = free_ports()?;
+    let [port] = testkit::free_ports()?;
     let parent = arguments.common.out.parent().unwrap_or(&arguments.common.out);
     let own = parent.join(format!("basalt-second-level-{}", std::process::id()));
     std::fs::create_dir_all(&own).with_context(|| format!("cannot make {}", own.display()))?;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
-use crate::{jvm, run, server};
+use crate::{jvm, run};
 
 const DATA_NODES: usize = 3;
 /// A NameNode and three DataNodes start in a quarter of this on two busy cores.
@@ -48,7 +48,7 @@ impl Pieces {
         if dir.exists() {
             std::fs::remove_dir_all(&dir)?;
         }
-        let ports: [u16; 3 + 3 * DATA_NODES] = server::free_ports()?;
+        let ports: [u16; 3 + 3 * DATA_NODES] = testkit::free_ports()?;
         let (first, others) = ports.split_at(3);
         let mut pieces = Pieces {
             jars: format!("{}/*", lab.join("hbase/jars").display()),
@@ -141,7 +141,7 @@ impl Pieces {
         let conf = dir.join("conf");
         std::fs::create_dir_all(&conf)?;
         write_log4j(&conf)?;
-        let [port, tls_port] = server::free_ports()?;
+        let [port, tls_port] = testkit::free_ports()?;
         let (keys, authority, names) = (dir.join("keys.p12"), dir.join("authority.pem"), dir.join("names.jaas"));
         let keytool = |words: &str| {
             let mut keytool = Command::new("keytool");
