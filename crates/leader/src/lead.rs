@@ -320,6 +320,7 @@ fn roll(parts: &LeaderParts, volume: Arc<dyn Volume>, lease: Arc<Lease>) -> Resu
         call_timeout: Duration::from_millis(u64::from(timeout_ms)),
         dialer: parts.dialer.clone(),
         roll: OnceLock::new(),
+        for_hbase: OnceLock::new(),
     };
     let max_skew_ms = parts.config.get(&settings::MAX_CLOCK_SKEW_MS);
     let means = Arc::new(means);

@@ -9,7 +9,7 @@ use crate::rows;
 use bytes::Bytes;
 use cell::CellBuffer;
 use convert::{from_proto, to_proto};
-use master::{BoxFuture, HostError, Latch, Memory, RegionHost};
+use master::{BoxFuture, ForHBase, HostError, Latch, Memory, Order, RegionHost};
 use model::region_info::META_ENCODED_NAME;
 use model::status::{Locality, RegionLoad};
 use model::{Durability, Mutation, RegionInfo, Scan, ServerName, TableDescriptor};
@@ -44,6 +44,8 @@ pub(crate) struct Means {
     pub dialer: Dialer,
     /// Told when another life of a server answers.
     pub roll: OnceLock<Weak<Roll>>,
+    /// Keeps orders and reports for a master of HBase's that leads next.
+    pub for_hbase: OnceLock<Arc<ForHBase>>,
 }
 
 /// A region server of another process.
@@ -235,8 +237,16 @@ impl RemoteHost {
         Waiting { host: self, region: region.clone(), id, reported }
     }
 
+    /// An order is on the disk for the next master before it is given.
+    async fn keep_order(&self, waiting: &Waiting<'_>, order: Order) -> Result<(), HostError> {
+        let Some(for_hbase) = self.means.for_hbase.get() else { return Ok(()) };
+        let kept = for_hbase.ordered(&waiting.region, waiting.id, order, &self.name).await;
+        kept.map_err(|_| HostError::Stopping)
+    }
+
     async fn open(&self, info: &RegionInfo) -> Result<u64, HostError> {
         let mut waiting = self.expect(info.encoded_name(), Wanted::Open);
+        self.keep_order(&waiting, Order::Open).await?;
         let open_info = pb::open_region_request::RegionOpenInfo {
             region: to_proto::region_info(info),
             open_proc_id: i64::try_from(waiting.id).ok(),
@@ -271,6 +281,7 @@ impl RemoteHost {
 
     async fn close(&self, region: Arc<str>) -> Result<(), HostError> {
         let mut waiting = self.expect(&region, Wanted::Closed);
+        self.keep_order(&waiting, Order::Close).await?;
         let request = pb::CloseRegionRequest {
             region: self.specifier(&region),
             server_start_code: Some(self.name.start_code),

@@ -85,6 +85,14 @@ pub(crate) struct Roll {
     goes_down: AtomicBool,
 }
 
+/// A report of an order.
+pub(crate) struct KeptReport {
+    region: Arc<str>,
+    id: u64,
+    code: TransitionCode,
+    seq_id: i64,
+}
+
 /// What the master says to a report of a region.
 pub(crate) enum Verdict {
     /// It has it.
@@ -168,6 +176,7 @@ impl Roll {
 
     /// From now on the master hears of servers that come and go. Those that came or died since it was put together are told.
     pub fn set_master(self: &Arc<Self>, master: &Arc<Master>) {
+        let _only_once = self.means.for_hbase.set(master.for_hbase());
         let _only_once = self.master.set(Arc::downgrade(master));
         for host in self.hosts() {
             master.server_joined(host);
@@ -364,6 +373,32 @@ impl Roll {
         });
     }
 
+    /// Reports of orders that the next master is to know before they are answered.
+    pub fn reports_to_keep(&self, transitions: &[pb::RegionStateTransition]) -> Vec<KeptReport> {
+        let Some(for_hbase) = self.means.for_hbase.get() else { return Vec::new() };
+        let kept = transitions.iter().filter_map(|transition| {
+            let info = from_proto::region_info(transition.region_info.first()?).ok()?;
+            let id = u64::try_from(*transition.proc_id.first()?).ok()?;
+            let code = transition.transition_code();
+            let is_end = matches!(code, TransitionCode::Opened | TransitionCode::FailedOpen | TransitionCode::Closed);
+            let region = Arc::clone(info.encoded_name());
+            let seq_id = transition.open_seq_num.and_then(|id| i64::try_from(id).ok()).unwrap_or(-1);
+            (is_end && for_hbase.is_of_order(&region, id)).then_some(KeptReport { region, id, code, seq_id })
+        });
+        kept.collect()
+    }
+
+    /// Keeps a report for the next master.
+    ///
+    /// # Errors
+    /// This one stops.
+    pub async fn keep_report(&self, report: KeptReport) -> Result<(), Exception> {
+        let Some(for_hbase) = self.means.for_hbase.get() else { return Ok(()) };
+        let KeptReport { region, id, code, seq_id } = report;
+        let kept = for_hbase.reported(&region, id, code, seq_id).await;
+        kept.map_err(|_| Exception::io("This master stops: report it again"))
+    }
+
     /// A server reports what became of a region.
     ///
     /// # Errors
@@ -481,6 +516,7 @@ mod tests {
             call_timeout: Duration::from_secs(1),
             dialer: rpc::Dialer::Tcp,
             roll: OnceLock::new(),
+            for_hbase: OnceLock::new(),
         };
         Arc::new(Roll::new(Arc::new(means), clock, 30_000))
     }

@@ -1,6 +1,6 @@
 //! RegionServerStatusService: what region servers ask and tell the active master. Follows: `MasterRpcServices`.
 
-use crate::roll::{Roll, Verdict};
+use crate::roll::{KeptReport, Roll, Verdict};
 use convert::{from_proto, to_proto};
 use model::ServerName;
 use proto::pb;
@@ -82,6 +82,10 @@ fn transitions(
     for transition in &request.transition {
         of.roll.check_newest(transition.initiating_master_active_time)?;
     }
+    let kept = of.roll.reports_to_keep(&request.transition);
+    if !kept.is_empty() {
+        return Ok(Response::future(keep_and_take(of.roll.clone(), name, request.transition, kept)));
+    }
     match take_all(&of.roll, &name, &request.transition) {
         Err(error) if error.kind() == Kind::PleaseHold => {
             Ok(Response::future(held(of.roll.clone(), name, request.transition)))
@@ -117,6 +121,25 @@ pub(crate) async fn held(
     Err(Exception::io("The master takes the cluster over, and does not know the regions yet: report it again"))
 }
 
+/// Takes reports after they are kept for the next master: the server forgets what was answered.
+async fn keep_and_take(
+    roll: Arc<Roll>,
+    name: ServerName,
+    transitions: Vec<pb::RegionStateTransition>,
+    kept: Vec<KeptReport>,
+) -> Result<pb::ReportRegionStateTransitionResponse, Exception> {
+    for report in kept {
+        roll.keep_report(report).await?;
+    }
+    match take_all(&roll, &name, &transitions) {
+        Err(error) if error.kind() == Kind::PleaseHold => held(roll, name, transitions).await,
+        taken => {
+            let taken = taken?;
+            if taken.splits.is_empty() { Ok(taken.answer()) } else { split(roll, taken).await }
+        }
+    }
+}
+
 /// What became of a report.
 #[derive(Default)]
 struct Taken {
@@ -150,21 +173,23 @@ fn take_all(
     Ok(taken)
 }
 
-fn finish(roll: &Roll, taken: Taken) -> Answer<pb::ReportRegionStateTransitionResponse> {
+fn finish(roll: &Arc<Roll>, taken: Taken) -> Answer<pb::ReportRegionStateTransitionResponse> {
     if taken.splits.is_empty() {
         return Ok(taken.answer().into());
     }
-    let splits = taken.splits;
+    Ok(Response::future(split(roll.clone(), taken)))
+}
+
+/// Splits the regions that a report asks to be split.
+async fn split(roll: Arc<Roll>, taken: Taken) -> Result<pb::ReportRegionStateTransitionResponse, Exception> {
     let master = roll.master().filter(|master| master.is_initialized()).ok_or_else(Exception::please_hold)?;
-    Ok(Response::future(async move {
-        let mut error_message = None;
-        for (parent, row) in splits {
-            if let Err(error) = master.split_asked(&parent, row).await {
-                error_message = Some(error.to_string());
-            }
+    let mut error_message = None;
+    for (parent, row) in taken.splits {
+        if let Err(error) = master.split_asked(&parent, row).await {
+            error_message = Some(error.to_string());
         }
-        Ok::<_, Exception>(pb::ReportRegionStateTransitionResponse { error_message })
-    }))
+    }
+    Ok(pb::ReportRegionStateTransitionResponse { error_message })
 }
 
 fn procedures_done(

@@ -7,6 +7,7 @@ use crate::groups::RegionServerGroups;
 use crate::host::{Observer, RegionHost};
 use crate::lifetime::Lifetime;
 use crate::locality::Localities;
+use crate::procedure::for_hbase::{ForHBase, Order};
 use crate::procedure::operations::{Operation, Operations};
 use crate::servers::{Servers, Wish};
 use crate::{ErrorKind, HostError, MasterError, Result, meta};
@@ -85,6 +86,7 @@ pub(crate) struct Assignment {
     pub groups: Arc<RegionServerGroups>,
     /// In which racks machines stand.
     pub localities: Arc<Localities>,
+    pub for_hbase: Arc<ForHBase>,
 }
 
 impl Assignment {
@@ -304,7 +306,7 @@ impl Assignment {
         if let Ok(host) = self.host_of(info.encoded_name())
             && (host.is_remote() || !is_primary_of_meta(info))
         {
-            host.close_region(info.encoded_name()).await?;
+            self.close_on(&*host, info).await?;
             self.note_let_go(info);
         }
         self.assign_one(info, None).await
@@ -448,14 +450,59 @@ impl Assignment {
         }
         let server = host.server_name();
         if is_primary_of_meta(info) {
-            return keep_meta_location(&*self.observer, &server).await;
+            self.for_hbase.on_its_way(info, Order::Open).await?;
+            keep_meta_location(&*self.observer, &server).await?;
+            return self.for_hbase.meta_at(&server, "OPENING").await;
         }
         if info.table.is_meta() {
             self.tell_of_meta(info, &server, RegionState::Opening);
             return Ok(());
         }
+        self.for_hbase.on_its_way(info, Order::Open).await?;
         let row = meta::put_opening_region(info, &server, self.catalog.stamp());
         self.catalog.write(vec![row]).await
+    }
+
+    /// Before a server of another process is asked to close a region: the next master is to know.
+    ///
+    /// # Errors
+    /// hbase:meta cannot be written.
+    pub async fn record_closing(&self, info: &RegionInfo, host: &dyn RegionHost) -> Result<()> {
+        if !host.is_remote() || (info.table.is_meta() && info.is_replica()) {
+            return Ok(());
+        }
+        self.for_hbase.on_its_way(info, Order::Close).await?;
+        if info.table.is_meta() {
+            return self.for_hbase.meta_at(&host.server_name(), "CLOSING").await;
+        }
+        let row = meta::put_closing_region(info, self.catalog.stamp());
+        self.catalog.write(vec![row]).await
+    }
+
+    /// Regions are closed for good, and what comes in their place is to be written. hbase:meta still says that they are being closed.
+    ///
+    /// # Errors
+    /// hbase:meta cannot be written.
+    pub async fn record_parents_closed(&self, parents: &[RegionInfo]) -> Result<()> {
+        if !self.servers.are_remote() {
+            return Ok(());
+        }
+        let stamp = self.catalog.stamp();
+        let rows = parents.iter().map(|info| meta::put_region(info, RegionState::Closed, stamp)).collect();
+        self.catalog.write(rows).await?;
+        for info in parents {
+            self.for_hbase.closed(info).await?;
+        }
+        Ok(())
+    }
+
+    /// Has a region closed by the server that has it.
+    ///
+    /// # Errors
+    /// The server's; hbase:meta cannot be written.
+    pub async fn close_on(&self, host: &dyn RegionHost, info: &RegionInfo) -> Result<()> {
+        self.record_closing(info, host).await?;
+        Ok(host.close_region(info.encoded_name()).await?)
     }
 
     /// The server has said that it could not open the region: it may be opened elsewhere.
@@ -512,6 +559,7 @@ impl Assignment {
         if info.table.is_meta() {
             if !info.is_replica() {
                 self.servers.set_meta_location(location.clone());
+                self.for_hbase.meta_at(location, "OPEN").await?;
             }
             self.tell_of_meta(info, location, RegionState::Open);
         } else {
@@ -522,7 +570,7 @@ impl Assignment {
         self.cluster.write().change_region(info.encoded_name(), |node| {
             (node.state, node.since, node.open_seq_id) = (RegionState::Open, now, Some(open_seq_id));
         });
-        Ok(())
+        self.for_hbase.arrived(info).await
     }
 
     /// hbase:meta and its read replicas have no rows: nodes say where they are.
@@ -544,7 +592,7 @@ impl Assignment {
         }
         self.catalog.write(vec![meta::put_region(info, RegionState::FailedOpen, self.catalog.stamp())]).await?;
         self.note_state(info, RegionState::FailedOpen);
-        Ok(())
+        self.for_hbase.arrived(info).await
     }
 
     /// A region is closed.
@@ -555,7 +603,7 @@ impl Assignment {
         if is_primary_of_meta(info) {
             // It has no row of itself, and could not be written while it is closed.
             self.note_state(info, RegionState::Closed);
-            return Ok(());
+            return self.for_hbase.closed(info).await;
         }
         if info.table.is_meta() {
             let last = self.cluster.read().region(info.encoded_name()).and_then(|node| node.location.clone());
@@ -567,7 +615,7 @@ impl Assignment {
         self.cluster.write().change_region(info.encoded_name(), |node| {
             (node.state, node.since, node.location) = (RegionState::Closed, now, None);
         });
-        Ok(())
+        self.for_hbase.closed(info).await
     }
 
     async fn unassign_one(&self, info: &RegionInfo) -> Result<()> {
@@ -575,7 +623,7 @@ impl Assignment {
         let host = self.host_to_close(info)?;
         let slot = self.slots.acquire().await;
         let closed = match host {
-            Some(host) => self.counted(Operation::Close, host.close_region(info.encoded_name())).await,
+            Some(host) => self.counted(Operation::Close, self.close_on(&*host, info)).await,
             None => Ok(()),
         };
         drop(slot);

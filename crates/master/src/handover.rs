@@ -5,6 +5,7 @@
 //!  2. When a handover is done, nothing is under way: HBase's master knows nothing of our procedures.
 
 use crate::master::Master;
+use crate::procedure::for_hbase::ForHBase;
 use crate::start::write_store;
 use crate::{Result, meta};
 use std::sync::Arc;
@@ -56,6 +57,11 @@ async fn store_meta_location(master: &Master) -> Result<()> {
 }
 
 impl Master {
+    /// What HBase's master is to find if it leads next.
+    pub fn for_hbase(&self) -> Arc<ForHBase> {
+        Arc::clone(&self.for_hbase)
+    }
+
     /// Takes up nothing new, and waits until nothing is under way, for so long at most: no procedure, no region on its way. Answers whether that
     /// is so; else the next master finds them unfinished, and only one of ours goes on with them.
     pub async fn hand_over(&self, at_most: Duration) -> bool {

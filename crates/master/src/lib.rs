@@ -82,6 +82,7 @@ pub use locality::{DEFAULT_RACK, OneRack, RackMapping};
 pub use master::{Master, MasterEnv};
 pub use master_store::StoreError;
 pub use peers::PeersError;
+pub use procedure::for_hbase::{ForHBase, Order};
 #[cfg(feature = "fuzzing")]
 pub use procedure::read_record;
 pub use procedure::{Caller, Outcome, ProcedureStoreError};

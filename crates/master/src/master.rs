@@ -19,6 +19,7 @@ use crate::namespaces::Namespaces;
 use crate::normalizer::Normalizer;
 use crate::peers::Peers;
 use crate::procedure::Procedures;
+use crate::procedure::for_hbase::ForHBase;
 use crate::quotas::Quotas;
 use crate::resolved::MasterSettings;
 use crate::servers::Servers;
@@ -75,6 +76,7 @@ pub struct Master {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) tables: Arc<Tables>,
     pub(crate) assignment: Arc<Assignment>,
+    pub(crate) for_hbase: Arc<ForHBase>,
     pub(crate) namespaces: Namespaces,
     pub(crate) procedures: Arc<Procedures>,
     pub(crate) client_locks: ClientLocks,

@@ -17,6 +17,7 @@
 //! `HMaster#tryMigrateMetaLocationsFromZooKeeper`.
 
 pub(crate) mod contents;
+pub(crate) mod log;
 
 use base::{SeqId, TimestampMs};
 use bytes::Bytes;
@@ -47,6 +48,9 @@ pub enum StoreError {
     /// A store file.
     #[error(transparent)]
     File(#[from] hfile::Error),
+    /// The log.
+    #[error(transparent)]
+    Log(#[from] wal::Error),
     /// A descriptor.
     #[error(transparent)]
     Descriptor(#[from] DescriptorError),
@@ -79,7 +83,7 @@ fn cell(cells: &mut CellBuffer, row: &[u8], family: &[u8], qualifier: &[u8], sta
 }
 
 /// The location of hbase:meta; qualifiers in their order.
-fn location(server: &ServerName, stamp: TimestampMs) -> CellBuffer {
+fn location(server: &ServerName, state: &str, stamp: TimestampMs) -> CellBuffer {
     let meta = RegionInfo::meta();
     let (info, address, name) = (magic::encode(&to_proto::region_info(&meta)), server.address(), server.to_string());
     let mut cells = CellBuffer::new();
@@ -89,7 +93,7 @@ fn location(server: &ServerName, stamp: TimestampMs) -> CellBuffer {
         (b"server", address.as_bytes()),
         (b"serverstartcode", &server.start_code.to_be_bytes()),
         (b"sn", name.as_bytes()),
-        (b"state", b"OPEN"),
+        (b"state", state.as_bytes()),
     ];
     for (qualifier, value) in columns {
         cell(&mut cells, meta.name(), b"info", qualifier, stamp, value);
@@ -161,10 +165,11 @@ pub(crate) fn archive_files(
     Ok(())
 }
 
-/// Moves the logs of HBase's master to the old logs: what they hold would be replayed over this store.
-fn archive_logs(volume: &dyn Volume, region: &FilePath) -> Result<(), StoreError> {
+/// Moves the logs of masters before to the old logs: what they hold would be replayed over this store. That in `keep` is this master's.
+fn archive_logs(volume: &dyn Volume, region: &FilePath, keep: Option<&FilePath>) -> Result<(), StoreError> {
     let archive = rootdir::old_wals_dir();
-    for dir in std::iter::once(region.join(contents::RECOVERED)).chain(contents::log_dirs(volume)?) {
+    let dirs = std::iter::once(region.join(contents::RECOVERED)).chain(contents::log_dirs(volume)?);
+    for dir in dirs.filter(|dir| Some(dir) != keep) {
         for entry in list_if_exists(volume, &dir)? {
             volume.create_dir_all_durable(&archive)?;
             volume.rename(&dir.join(&entry.name), &archive.join(format!("{}{LOG_SUFFIX}", entry.name)))?;
@@ -184,6 +189,7 @@ pub fn write(
     server: &ServerName,
     others: &BTreeSet<String>,
     largest_id: Option<u64>,
+    log_dir: Option<&FilePath>,
     stamp: TimestampMs,
 ) -> Result<(), StoreError> {
     let table = table()?;
@@ -205,7 +211,7 @@ pub fn write(
     for family in ["proc", "state"] {
         volume.create_dir_all(&dir.join(family))?;
     }
-    let info = add_file(volume, &dir, "info", stamp, &location(server, stamp))?;
+    let info = add_file(volume, &dir, "info", stamp, &location(server, "OPEN", stamp))?;
     let mut alive = CellBuffer::new();
     let mut names = others.clone();
     names.insert(server.to_string());
@@ -231,7 +237,7 @@ pub fn write(
         add_file(volume, &dir, "proc", stamp, &ids)
     });
     let ids = ids.transpose()?;
-    archive_logs(volume, &dir)?;
+    archive_logs(volume, &dir, log_dir)?;
     archive_files(volume, &region, "proc", ids.as_deref())
 }
 
@@ -277,7 +283,7 @@ mod tests {
         let others = BTreeSet::from(["h,1,50".to_owned()]);
         // Twice in the same millisecond, as after a crash.
         for _ in 0..2 {
-            write(&volume, &first, &others, Some(0x2a), TimestampMs(7)).expect("written");
+            write(&volume, &first, &others, Some(0x2a), None, TimestampMs(7)).expect("written");
         }
         assert_eq!(content(&volume, "rs"), ["h,1,100 state=ONLINE", "h,1,50 state=ONLINE"]);
         let info = content(&volume, "info");
@@ -297,7 +303,7 @@ mod tests {
         assert!(names(&volume, &format!("{archive}/proc")).contains(&"aa$-masterlocalhfile-$".to_owned()));
         assert_eq!(names(&volume, "MasterData/data/master/store").len(), 3);
         // The next life takes the place of this one.
-        write(&volume, &ServerName::new("h", 1, 200), &BTreeSet::new(), None, TimestampMs(8)).expect("written");
+        write(&volume, &ServerName::new("h", 1, 200), &BTreeSet::new(), None, None, TimestampMs(8)).expect("written");
         assert_eq!(content(&volume, "rs"), ["h,1,200 state=ONLINE"]);
         assert_eq!(names(&volume, &format!("{REGION}/proc")), [""; 0]);
     }

@@ -120,6 +120,11 @@ pub fn put_opening_region(info: &RegionInfo, server: &ServerName, stamp: Timesta
         .finish(MutationKind::Put)
 }
 
+/// A region that its server is being asked to close. Where it is stays in its row.
+pub fn put_closing_region(info: &RegionInfo, stamp: TimestampMs) -> Mutation {
+    region_put(info, RegionState::Closing, stamp).finish(MutationKind::Put)
+}
+
 /// A read replica is no more: its columns go from the region's row. Follows: `RegionStateStore#removeRegionReplicas`.
 pub fn delete_replica(info: &RegionInfo, stamp: TimestampMs) -> Mutation {
     let mut row = RowPut::new(info.replica(0).name(), stamp);

@@ -73,7 +73,7 @@ impl Master {
         // Who recovers a dead server opens what it had.
         let Ok(host) = self.servers.get(server) else { return Ok(()) };
         tracing::warn!(region = %info.name_string(), %server, "closed by an order of an earlier master: it is opened again");
-        host.close_region(encoded_name).await?;
+        self.assignment.close_on(&*host, &info).await?;
         self.assignment.record_closed(&info).await?;
         if serves { self.assignment.assign(vec![info]).await } else { Ok(()) }
     }

@@ -18,12 +18,14 @@ use crate::lifetime::Lifetime;
 use crate::locality::Localities;
 use crate::locks::{LockSet, Locks};
 use crate::master::{Master, MasterEnv};
+use crate::master_store::log::{Before, StoreLog};
 use crate::master_store::{self, StoreError, contents};
 use crate::namespaces::Namespaces;
 use crate::peers::{Peer, Peers, PeersError};
 use crate::procedure::ddl;
 use crate::procedure::engine::Parts;
 use crate::procedure::engine::store::ProcedureStore;
+use crate::procedure::for_hbase::ForHBase;
 use crate::procedure::of_hbase;
 use crate::procedure::operations::Operations;
 use crate::procedure::{Caller, KINDS, ProcedureStoreError, Procedures, Record, Unfinished, table_locks};
@@ -91,6 +93,8 @@ fn catalog_error(what: &'static str) -> impl Fn(MasterError) -> StartError {
 /// What is read before anything runs.
 struct OnDisk {
     store: ProcedureStore,
+    /// Rows of `master:store` as masters before have left them.
+    before: Before,
     largest_id: u64,
     records: Vec<Record>,
     switches: Switches,
@@ -104,13 +108,15 @@ impl OnDisk {
         let (store, records) =
             ProcedureStore::open(Arc::clone(volume), |message| Record::from_message(message, KINDS))?;
         let records = of_hbase::take_over(&**volume, &store, records, &contents, is_cluster)?;
-        let largest_id = contents.procedures.last_key_value().map_or(0, |(id, _)| *id);
+        let before = contents.before();
+        // Ids of orders are in logs of ours alone.
+        let largest_id = if contents.of_hbase.is_empty() { contents.largest_id_in_files } else { before.largest_id };
         let (switches, descriptors) = (Switches::load(&**volume, &contents)?, read_descriptors(&**volume)?);
         // One that is to be taken is begun anew.
         rootdir::snapshot::clear_working(&**volume, |_| false)?;
         rootdir::clear_temp(&**volume)?;
         let peers = Peers::load(&**volume)?;
-        Ok(OnDisk { store, largest_id, records, switches, peers, descriptors })
+        Ok(OnDisk { store, before, largest_id, records, switches, peers, descriptors })
     }
 }
 
@@ -168,8 +174,8 @@ fn assemble(
     on_disk: OnDisk,
     inherited: &Inherited,
 ) -> (Arc<Master>, Vec<TableDescriptor>, Vec<Unfinished>) {
-    let OnDisk { store, largest_id, records, switches, peers, descriptors } = on_disk;
-    let files = Files::new(env.volume);
+    let OnDisk { store, before, largest_id, records, switches, peers, descriptors } = on_disk;
+    let files = Files::new(Arc::clone(&env.volume));
     let (lifetime, cluster) = (Arc::<Lifetime>::default(), Arc::new(RwLock::new(Cluster::default())));
     let servers = Arc::new(Servers::new(env.hosts));
     let catalog = Arc::new(Catalog::new(Arc::clone(&servers), Arc::clone(&lifetime), Arc::clone(&env.clock)));
@@ -178,6 +184,11 @@ fn assemble(
         catalog: Arc::clone(&catalog),
         observer: Arc::clone(&env.observer),
     });
+    let log = servers
+        .are_remote()
+        .then(|| StoreLog::new(env.volume, env.server_name.clone(), &env.config, Arc::clone(&env.clock), before));
+    let active_ms = u64::try_from(env.clock.now_ms().0).unwrap_or_default();
+    let for_hbase = Arc::new(ForHBase::new(log, active_ms, files.clone(), Arc::clone(&lifetime)));
     let open_slots_count = env.config.get(&settings::OPEN_THREADS) as usize;
     let operations = Arc::<Operations>::default();
     let groups = Arc::new(RegionServerGroups::new(&env.config, &inherited.groups));
@@ -193,6 +204,7 @@ fn assemble(
         observer: Arc::clone(&env.observer),
         groups: Arc::clone(&groups),
         localities: Arc::clone(&localities),
+        for_hbase: Arc::clone(&for_hbase),
     });
     let namespaces = Namespaces {
         cluster: Arc::clone(&cluster),
@@ -208,6 +220,7 @@ fn assemble(
     let parts = Parts {
         tracer: Arc::clone(&tracer),
         store,
+        for_hbase: Arc::clone(&for_hbase),
         largest_id,
         files: files.clone(),
         lifetime: Arc::clone(&lifetime),
@@ -229,6 +242,7 @@ fn assemble(
         catalog,
         tables,
         assignment,
+        for_hbase,
         namespaces,
         procedures,
         client_locks,
@@ -277,6 +291,8 @@ async fn bring_up(
 ) -> std::result::Result<(), StartError> {
     let loaded = takeover::load_meta(master, descriptors, &unfinished, &inherited).await;
     let servers = loaded.map_err(catalog_error("hbase:meta"))?;
+    // Before what it goes on from is moved away.
+    while !takeover::is_done(master, master.for_hbase.begin_log().await).await.map_err(StartError::Store)? {}
     write_store(master, servers).await.map_err(StartError::Store)?;
     *master.stored_meta_location.lock().await = master.servers.meta_location();
     if master.in_maintenance_mode {
@@ -305,6 +321,7 @@ async fn bring_up(
         );
     }
     while !takeover::is_done(master, assign_all(master).await).await.map_err(catalog_error("the tables"))? {}
+    master.for_hbase.all_arrived().await.map_err(catalog_error("the tables"))?;
     quotas::bring_up(master).await.map_err(catalog_error("hbase:quota"))?;
     slow_log::bring_up(master).await.map_err(catalog_error("hbase:slowlog"))?;
     // Before a client can ask for the same regions, whom it would otherwise be too late to refuse.
@@ -329,9 +346,9 @@ async fn bring_up(
 /// hbase:meta is nowhere, or the volume's.
 pub(crate) async fn write_store(master: &Master, servers: BTreeSet<String>) -> Result<()> {
     let (server, now) = (master.servers.meta_host()?.server_name(), master.clock.now_ms());
-    let largest_id = Some(master.largest_id_of_hbase).filter(|id| *id > 0);
+    let (largest_id, log_dir) = (Some(master.largest_id_of_hbase).filter(|id| *id > 0), master.for_hbase.log_dir());
     let write = move |volume: &dyn Volume| {
-        let written = master_store::write(volume, &server, &servers, largest_id, now);
+        let written = master_store::write(volume, &server, &servers, largest_id, log_dir.as_ref(), now);
         let written = written.and_then(|()| Ok(of_hbase::forget(volume)?));
         written.map_err(|error| MasterError::new(ErrorKind::Io, error))
     };

@@ -323,10 +323,15 @@ fn write(path: &Path, text: &str) {
 }
 
 /// Asks until it is so: the cluster's servers tell nobody when they are done.
-pub async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+pub async fn until(what: &str, is_so: impl AsyncFnMut() -> bool) {
+    until_within(LIMIT, what, is_so).await;
+}
+
+/// As [`until`], for so long.
+pub async fn until_within(limit: Duration, what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     let began = Instant::now();
     while !is_so().await {
-        assert!(began.elapsed() < LIMIT, "not within {} s: {what}", LIMIT.as_secs());
+        assert!(began.elapsed() < limit, "not within {} s: {what}", limit.as_secs());
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }

@@ -7,14 +7,15 @@
 //! Read from the store files and, over them, from the logs that HBase's master has not made files of. Follows: `RegionProcedureStore`,
 //! `MasterRegion`.
 
+use super::log::{self, Before};
 use super::{StoreError, made_here, region};
-use base::TimestampMs;
+use base::{SeqId, TimestampMs};
 use bytes::Bytes;
 use cell::{CellRef, CellType};
 use fs::{FilePath, Volume};
 use hfile::{Reader, ReaderContext, ScanOptions};
 use rootdir::list_if_exists;
-use rootdir::paths::{DEAD_MASTER_WALS, master_wals_dir};
+use rootdir::paths::master_wals_dir;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -30,21 +31,43 @@ pub(crate) type Values = BTreeMap<Vec<u8>, (TimestampMs, Vec<u8>)>;
 /// What is read of the store.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
+    /// The encoded name of the only region.
+    pub region: Arc<str>,
     /// The switches.
     pub states: Values,
     /// Whether logs have something of them that files have not.
     pub logs_have_states: bool,
     /// Procedures by their ids, as they were written; those that are forgotten have no bytes.
     pub procedures: BTreeMap<u64, Bytes>,
-    /// Names of logs, of their directories, and of store files that HBase's master has made since a master of ours wrote the store: none
-    /// where it has not led since.
+    /// Names of logs and of store files that HBase's master has made since a master of ours wrote the store: none where it has not led since.
     pub of_hbase: BTreeSet<String>,
+    /// The largest id of a procedure that is in a store file.
+    pub largest_id_in_files: u64,
+    /// No row of family `proc` is newer.
+    pub newest: TimestampMs,
+    /// No row of it has a larger sequence id.
+    pub largest_seq_id: SeqId,
+}
+
+impl Contents {
+    /// What the log of the next master goes on from.
+    pub fn before(&self) -> Before {
+        let rows = self.procedures.iter().filter(|(_, bytes)| !bytes.is_empty());
+        Before {
+            region: Arc::clone(&self.region),
+            rows: rows.map(|(id, bytes)| (*id, bytes.clone())).collect(),
+            largest_id: self.procedures.last_key_value().map_or(0, |(id, _)| *id),
+            newest: self.newest,
+            largest_seq_id: self.largest_seq_id,
+        }
+    }
 }
 
 #[derive(Default)]
 struct Families {
     proc: Values,
     state: Values,
+    largest_seq_id: SeqId,
 }
 
 impl Families {
@@ -79,7 +102,7 @@ impl Families {
 /// # Errors
 /// A file that cannot be read. What follows damage in a log is lost to HBase's master, too, and passed over.
 pub(crate) fn read(volume: &dyn Volume) -> Result<Contents, StoreError> {
-    let (_, region) = region()?;
+    let (info, region) = region()?;
     let mut families = Families::default();
     let mut of_hbase = BTreeSet::new();
     for family in ["info", "proc", "rs", "state"] {
@@ -91,31 +114,37 @@ pub(crate) fn read(volume: &dyn Volume) -> Result<Contents, StoreError> {
             read_files(volume, &region.join(family), &names, &mut families)?;
         }
     }
-    let in_files = families.state.clone();
-    let of_masters = log_dirs(volume)?;
-    of_hbase.extend(
-        of_masters.iter().map(|dir| dir.name().strip_suffix(DEAD_MASTER_WALS).unwrap_or(dir.name()).to_owned()),
-    );
-    for dir in std::iter::once(region.join(RECOVERED)).chain(of_masters) {
+    let (in_files, largest_id_in_files) = (families.state.clone(), families.proc.keys().filter_map(id_of).max());
+    for dir in std::iter::once(region.join(RECOVERED)).chain(log_dirs(volume)?) {
         for name in files_in(volume, &dir)? {
             read_log(volume, &dir.join(&name), &mut families);
-            of_hbase.insert(name);
+            if !log::is_ours(&name) {
+                of_hbase.insert(name);
+            }
         }
     }
+    let newest = families.proc.values().map(|(stamp, _)| *stamp).max().unwrap_or(TimestampMs(0));
     let by_id = |(row, (_, value)): (Vec<u8>, (TimestampMs, Vec<u8>))| {
-        let id = <[u8; 8]>::try_from(row.as_slice()).map(u64::from_be_bytes);
-        id.inspect_err(|_| {
-            tracing::warn!("a row key of master:store, family proc, is not the id of a procedure; the row is skipped")
-        })
-        .ok()
-        .map(|id| (id, Bytes::from(value)))
+        let id = id_of(&row);
+        if id.is_none() {
+            tracing::warn!("a row key of master:store, family proc, is not the id of a procedure; the row is skipped");
+        }
+        id.map(|id| (id, Bytes::from(value)))
     };
     Ok(Contents {
+        region: Arc::clone(info.encoded_name()),
         logs_have_states: families.state != in_files,
         states: families.state.into_iter().filter(|(_, (_, value))| !value.is_empty()).collect(),
         procedures: families.proc.into_iter().filter_map(by_id).collect(),
         of_hbase,
+        largest_id_in_files: largest_id_in_files.unwrap_or(0),
+        newest,
+        largest_seq_id: families.largest_seq_id,
     })
+}
+
+fn id_of(row: &Vec<u8>) -> Option<u64> {
+    row.as_slice().try_into().ok().map(u64::from_be_bytes)
 }
 
 /// The directories of logs, one for each life of a master of HBase's.
@@ -139,6 +168,7 @@ fn read_files(volume: &dyn Volume, dir: &FilePath, names: &[String], into: &mut 
     let mut readers: Vec<Arc<Reader>> = names.iter().map(open).collect::<Result<_, _>>()?;
     readers.sort_by_key(|reader| reader.max_seq_id());
     for reader in readers {
+        into.largest_seq_id = into.largest_seq_id.max(reader.max_seq_id().unwrap_or_default());
         let mut of_file = Families::default();
         let mut scanner = reader.scanner(ScanOptions::default());
         let mut more = scanner.seek_to_first()?;
@@ -163,6 +193,7 @@ fn read_log(volume: &dyn Volume, path: &FilePath, families: &mut Families) {
     let mut read = || -> wal::Result<()> {
         let mut reader = wal::Reader::open(volume, path)?;
         while let Some(entry) = reader.next()? {
+            families.largest_seq_id = families.largest_seq_id.max(entry.key.seq_id);
             entry.cells.iter().for_each(|cell| families.note(cell, true));
         }
         Ok(())

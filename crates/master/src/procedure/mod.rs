@@ -13,6 +13,7 @@
 
 pub(crate) mod ddl;
 pub(crate) mod engine;
+pub mod for_hbase;
 pub(crate) mod namespace;
 pub(crate) mod of_hbase;
 pub(crate) mod operations;
@@ -87,6 +88,39 @@ pub fn read_record(bytes: &bytes::Bytes) -> Result<bytes::Bytes> {
     // One of HBase's may be anything, too.
     drop(of_hbase::read(&[(message.proc_id, proto::Message::encode_to_vec(&message).into())].into(), true));
     Ok(proto::magic::encode(&Record::from_message(&message, KINDS)?.to_message()))
+}
+
+impl Context {
+    /// HBase's next master is to go on with the last of these steps of its own.
+    pub(crate) async fn found_at(&self, states: &[i32]) -> Result<()> {
+        let (for_hbase, record) = (&self.env.for_hbase, self.env.procedures.record(self.id));
+        for_hbase.at(record, states.to_vec(), None).await
+    }
+
+    /// As [`Context::found_at`], with this data instead of the record's.
+    pub(crate) async fn found_with(&self, states: &[i32], data: Vec<proto::Any>) -> Result<()> {
+        let (for_hbase, record) = (&self.env.for_hbase, self.env.procedures.record(self.id));
+        for_hbase.at(record, states.to_vec(), Some(data)).await
+    }
+
+    /// HBase's next master is to go on with the last of these steps when it has opened, closed or reopened the regions.
+    pub(crate) async fn found_with_regions(
+        &self,
+        states: &[i32],
+        regions: Vec<RegionInfo>,
+        transition: pb::RegionTransitionType,
+    ) -> Result<()> {
+        let (for_hbase, record) = (&self.env.for_hbase, self.env.procedures.record(self.id));
+        for_hbase.with_regions(record, states.to_vec(), None, regions, transition).await
+    }
+}
+
+impl Context {
+    /// HBase's next master is to find that it has failed, and to open these regions again.
+    pub(crate) async fn found_rolled_back(&self, regions: Vec<RegionInfo>) -> Result<()> {
+        let (for_hbase, record) = (&self.env.for_hbase, self.env.procedures.record(self.id));
+        for_hbase.rolled_back(record, regions).await
+    }
 }
 
 /// Who asks, and the nonce to recognise a repetition.

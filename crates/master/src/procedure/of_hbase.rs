@@ -373,4 +373,18 @@ mod tests {
         let last = [region(b"", b"", u64::MAX)];
         assert!(adopt(truncation(Truncate::TruncateTableClearFsLayout, true, &last), true).is_err());
     }
+
+    #[test]
+    fn a_truncation_that_has_ended_has_no_table_and_still_tells_of_its_end() {
+        let state = pb::TruncateTableStateData {
+            table_name: Some(to_proto::table_name(&region(b"", b"", 1).table)),
+            ..Default::default()
+        };
+        let message = pb::Procedure {
+            state: ProcedureState::Success as i32,
+            ..kept("procedure.TruncateTableProcedure", &[1, 7], vec![any("TruncateTableStateData", &state)])
+        };
+        let record = adopt(message, true).expect("read").expect("a record");
+        assert!(matches!(record.phase, Phase::Ended(Ok(None))));
+    }
 }

@@ -7,6 +7,7 @@ use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
 use crate::procedure::engine::{Procedure, Step, any, unpack};
+use crate::procedure::for_hbase::Form;
 use crate::procedure::peer::modify;
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind};
 use crate::procedure::{infos_from_proto, infos_to_proto, table_locks};
@@ -14,7 +15,7 @@ use crate::{ErrorKind, MasterError, Result, groups, meta, quotas, trackers};
 use bytes::Bytes;
 use convert::{from_proto, to_proto};
 use model::{RegionInfo, TableDescriptor};
-use proto::pb::CreateTableState as State;
+use proto::pb::{CreateTableState as State, RegionTransitionType};
 use proto::{Any, pb};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -103,14 +104,16 @@ pub(super) async fn make_region_dirs(
     master.files.run(move |volume| Ok(volume.sync_dir(&dir)?)).await
 }
 
-/// Rows of hbase:meta (those of `old` regions go), then the regions open, then the table is enabled.
+/// Rows of hbase:meta (those of `old` regions go), then the regions open, then the table is enabled. `opened` are the steps with which HBase's
+/// master goes on when they are open.
 pub(super) async fn fill_table(
-    master: &Arc<Master>,
+    context: &Context,
     table: &Arc<TableDescriptor>,
     regions: &[RegionInfo],
     old: &[RegionInfo],
+    opened: &[Step],
 ) -> Result<()> {
-    let name = &table.name;
+    let (master, name) = (&context.env, &table.name);
     let stamp = master.catalog.stamp();
     let removed = old.iter().map(|info| meta::delete_region(info, stamp));
     // A repetition must not take back the location of a region that is open already, or that a server may be opening.
@@ -144,9 +147,15 @@ pub(super) async fn fill_table(
     if table.region_replication() > 1 {
         modify::set_up_read_replicas(master).await?;
     }
+    let to_open = regions.iter().filter(|info| !open.contains(info.encoded_name())).cloned().collect();
+    context.found_with_regions(opened, to_open, RegionTransitionType::Assign).await?;
     master.assignment.assign(regions.to_vec()).await?;
     master.tables.set_state(name, TableState::Enabled).await?;
     master.assignment.check_none_failed(name)
+}
+
+fn steps(states: &[State]) -> Vec<Step> {
+    states.iter().map(|state| *state as Step).collect()
 }
 
 impl CreateTable {
@@ -179,13 +188,24 @@ impl Procedure<Master> for CreateTable {
         State::CreateTableWriteFsLayout as Step
     }
 
+    fn for_hbase(&self) -> Form {
+        Form::Steps(steps(&[State::CreateTablePreOperation, State::CreateTableWriteFsLayout]))
+    }
+
     fn execute<'a>(&'a mut self, step: Step, context: &'a Context) -> BoxFuture<'a, Result<Next>> {
+        use State::{
+            CreateTableAddToMeta as AddToMeta, CreateTableAssignRegions as AssignRegions,
+            CreateTablePreOperation as PreOperation, CreateTableUpdateDescCache as UpdateDescCache,
+            CreateTableWriteFsLayout as WriteFsLayout,
+        };
         Box::pin(async move {
-            if step == State::CreateTableWriteFsLayout as Step {
+            if step == WriteFsLayout as Step {
                 make_region_dirs(&context.env, &self.table, &self.regions).await?;
-                return Ok(Next::Unsaved(State::CreateTableAddToMeta as Step));
+                return Ok(Next::Unsaved(AddToMeta as Step));
             }
-            fill_table(&context.env, &self.table, &self.regions, &[]).await?;
+            context.found_at(&steps(&[PreOperation, WriteFsLayout, AddToMeta])).await?;
+            let opened = steps(&[PreOperation, WriteFsLayout, AddToMeta, AssignRegions, UpdateDescCache]);
+            fill_table(context, &self.table, &self.regions, &[], &opened).await?;
             groups::table_made(&context.env, &self.table.name).await?;
             Ok(Next::Done(None))
         })

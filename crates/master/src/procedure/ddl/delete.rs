@@ -6,6 +6,7 @@ use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
 use crate::procedure::engine::{Procedure, Step, any, unpack};
+use crate::procedure::for_hbase::Form;
 use crate::procedure::snapshot::recovery::Recovery;
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind};
 use crate::procedure::{infos_from_proto, infos_to_proto, table_locks};
@@ -83,6 +84,12 @@ impl Procedure<Master> for DeleteTable {
         (if with_snapshot { State::DeleteTableSnapshot } else { State::DeleteTableClearFsLayout }) as Step
     }
 
+    fn for_hbase(&self) -> Form {
+        let next =
+            if self.recovery.is_planned() { State::DeleteTableSnapshot } else { State::DeleteTableClearFsLayout };
+        Form::Steps(vec![State::DeleteTablePreOperation as Step, next as Step])
+    }
+
     fn execute<'a>(&'a mut self, step: Step, context: &'a Context) -> BoxFuture<'a, Result<Next>> {
         Box::pin(async move {
             let (master, table) = (&context.env, self.table.clone());
@@ -93,6 +100,9 @@ impl Procedure<Master> for DeleteTable {
             }
             self.recovery.keep();
             if step == State::DeleteTableClearFsLayout as Step {
+                let done =
+                    [State::DeleteTablePreOperation, State::DeleteTableSnapshot, State::DeleteTableClearFsLayout];
+                context.found_at(&done.map(|state| state as Step)).await?;
                 master.files.run(move |volume| Ok(rootdir::archive_table(volume, &table)?)).await?;
                 return Ok(Next::Unsaved(State::DeleteTableRemoveFromMeta as Step));
             }

@@ -1,15 +1,16 @@
 //! DisableTableProcedure.
 
-use crate::cluster::TableState;
+use crate::cluster::{RegionState, TableState};
 use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
 use crate::procedure::engine::{Procedure, Step, any, unpack};
+use crate::procedure::for_hbase::Form;
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind, table_locks};
 use crate::{ErrorKind, MasterError, Result};
 use convert::{from_proto, to_proto};
-use model::TableName;
-use proto::pb::DisableTableState as State;
+use model::{RegionInfo, TableName};
+use proto::pb::{DisableTableState as State, RegionTransitionType};
 use proto::{Any, pb};
 use std::sync::Arc;
 
@@ -17,6 +18,14 @@ const CLASS: &str = "org.apache.hadoop.hbase.master.procedure.DisableTableProced
 
 pub(crate) const KIND: ProcedureKind =
     ProcedureKind { class_name: CLASS, read: |data| Ok(Box::new(DisableTable::read(data)?)) };
+
+/// HBase's.
+const STEPS: [Step; 4] = [
+    State::DisableTablePrepare as Step,
+    State::DisableTablePreOperation as Step,
+    State::DisableTableSetDisablingTableState as Step,
+    State::DisableTableMarkRegionsOffline as Step,
+];
 
 /// An enabled table is closed.
 #[derive(Debug)]
@@ -52,6 +61,14 @@ pub(crate) async fn disable(master: &Arc<Master>, table: &TableName) -> Result<(
     master.tables.set_state(table, TableState::Disabled).await
 }
 
+/// Regions that are somewhere, or on their way.
+fn open_regions(master: &Master, table: &TableName) -> Vec<RegionInfo> {
+    let cluster = master.cluster.read();
+    let is_somewhere = |state| matches!(state, RegionState::Open | RegionState::Opening | RegionState::Closing);
+    let open = cluster.regions_of(table).filter(|node| node.is_live() && is_somewhere(node.state));
+    open.map(|node| node.info.clone()).collect()
+}
+
 impl DisableTable {
     fn read(data: &[Any]) -> Result<DisableTable> {
         let state: pb::DisableTableStateData = unpack(data)?;
@@ -81,8 +98,15 @@ impl Procedure<Master> for DisableTable {
         State::DisableTableSetDisablingTableState as Step
     }
 
+    fn for_hbase(&self) -> Form {
+        Form::Steps(STEPS[..3].to_vec())
+    }
+
     fn execute<'a>(&'a mut self, _step: Step, context: &'a Context) -> BoxFuture<'a, Result<Next>> {
         Box::pin(async move {
+            // HBase's closes what is still open when these are closed.
+            let open = open_regions(&context.env, &self.table);
+            context.found_with_regions(&STEPS, open, RegionTransitionType::Unassign).await?;
             disable(&context.env, &self.table).await?;
             Ok(Next::Done(None))
         })

@@ -6,13 +6,14 @@ use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
 use crate::procedure::engine::{Procedure, Step, any, malformed, unpack};
+use crate::procedure::for_hbase::Form;
 use crate::procedure::snapshot::recovery::Recovery;
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind, table_locks};
 use crate::{ErrorKind, MasterError, Result, groups, trackers};
 use bytes::Bytes;
 use convert::{from_proto, to_proto};
 use model::{RegionInfo, TableDescriptor, TableName};
-use proto::pb::ModifyTableState as State;
+use proto::pb::{ModifyTableState as State, RegionTransitionType};
 use proto::{Any, pb};
 use std::sync::Arc;
 
@@ -20,6 +21,17 @@ const CLASS: &str = "org.apache.hadoop.hbase.master.procedure.ModifyTableProcedu
 
 pub(crate) const KIND: ProcedureKind =
     ProcedureKind { class_name: CLASS, read: |data| Ok(Box::new(ModifyTable::read(data)?)) };
+
+/// HBase's, so many after the descriptor's.
+fn steps(after: usize) -> Vec<Step> {
+    use State::{
+        ModifyTableAssignNewReplicas as AssignNewReplicas, ModifyTableDeleteFsLayout as DeleteFsLayout,
+        ModifyTablePreOperation as PreOperation, ModifyTablePrepare as Prepare,
+        ModifyTableReopenAllRegions as ReopenAllRegions, ModifyTableUpdateTableDescriptor as UpdateDescriptor,
+    };
+    let all = [Prepare, PreOperation, UpdateDescriptor, ReopenAllRegions, AssignNewReplicas, DeleteFsLayout];
+    all[..3 + after].iter().map(|state| *state as Step).collect()
+}
 
 /// A table's descriptor is replaced.
 #[derive(Debug)]
@@ -199,6 +211,15 @@ impl Procedure<Master> for ModifyTable {
         self.recovery.is_planned()
     }
 
+    fn for_hbase(&self) -> Form {
+        let next = if self.recovery.is_planned() {
+            State::ModifyTableSnapshot
+        } else {
+            State::ModifyTableUpdateTableDescriptor
+        };
+        Form::Steps(vec![State::ModifyTablePrepare as Step, State::ModifyTablePreOperation as Step, next as Step])
+    }
+
     fn execute<'a>(&'a mut self, step: Step, context: &'a Context) -> BoxFuture<'a, Result<Next>> {
         Box::pin(async move {
             let master = &context.env;
@@ -217,13 +238,16 @@ impl Procedure<Master> for ModifyTable {
                     crate::procedure::peer::modify::set_up_read_replicas(master).await?;
                 }
                 if self.reopen {
-                    master.assignment.reopen(open_regions_of(master, &self.new.name)).await?;
+                    let open = open_regions_of(master, &self.new.name);
+                    context.found_with_regions(&steps(1), open.clone(), RegionTransitionType::Reopen).await?;
+                    master.assignment.reopen(open).await?;
                     master.assignment.settle_replicas(master.tables.live_regions(&self.new.name)).await?;
                 }
                 return Ok(Next::Unsaved(State::ModifyTableDeleteFsLayout as Step));
             }
             let deleted = self.deleted_families();
             if !deleted.is_empty() {
+                context.found_at(&steps(3)).await?;
                 let name = self.new.name.clone();
                 master.files.run(move |volume| Ok(rootdir::archive_families(volume, &name, &deleted)?)).await?;
             }

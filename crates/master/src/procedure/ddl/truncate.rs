@@ -6,6 +6,7 @@ use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
 use crate::procedure::engine::{Procedure, Step, any, malformed, unpack};
+use crate::procedure::for_hbase::Form;
 use crate::procedure::snapshot::recovery::Recovery;
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind};
 use crate::procedure::{infos_from_proto, infos_to_proto, table_locks};
@@ -70,7 +71,6 @@ pub(crate) async fn submit(
 impl TruncateTable {
     fn read(data: &[Any]) -> Result<TruncateTable> {
         let state: pb::TruncateTableStateData = unpack(data)?;
-        let schema = state.table_schema.as_ref().ok_or_else(|| malformed("no table"))?;
         let mut old = infos_from_proto(&state.region_info)?;
         let kept = state.snapshot_name.as_deref().unwrap_or("");
         let (old_len, snapshot) = kept.split_once(' ').map_or((kept, None), |(len, name)| (len, Some(name.to_owned())));
@@ -79,7 +79,13 @@ impl TruncateTable {
             return Err(malformed("fewer regions than it says"));
         }
         let new = old.split_off(old_len);
-        let table = Arc::new(from_proto::table(schema)?);
+        let table = match (&state.table_schema, &state.table_name) {
+            (Some(schema), _) => from_proto::table(schema)?,
+            // As HBase's master leaves one that only has to tell of its end.
+            (None, Some(name)) => TableDescriptor::new(from_proto::table_name(name)?, []),
+            (None, None) => return Err(malformed("no table")),
+        };
+        let table = Arc::new(table);
         Ok(TruncateTable {
             table,
             preserve_splits: state.preserve_splits,
@@ -87,6 +93,25 @@ impl TruncateTable {
             new,
             recovery: Recovery::read(snapshot),
         })
+    }
+}
+
+fn steps(states: &[State]) -> Vec<Step> {
+    states.iter().map(|state| *state as Step).collect()
+}
+
+impl TruncateTable {
+    /// As HBase keeps it from the step on that removes the old regions.
+    fn hbase_data(&self) -> Vec<Any> {
+        let state = pb::TruncateTableStateData {
+            user_info: pb::UserInformation::default(),
+            preserve_splits: self.preserve_splits,
+            table_name: Some(to_proto::table_name(&self.table.name)),
+            table_schema: Some(to_proto::table(&self.table)),
+            region_info: infos_to_proto(&self.new),
+            snapshot_name: self.recovery.name().map(str::to_owned),
+        };
+        vec![any("TruncateTableStateData", &state)]
     }
 }
 
@@ -122,9 +147,24 @@ impl Procedure<Master> for TruncateTable {
         (if with_snapshot { State::TruncateTableSnapshot } else { State::TruncateTableClearFsLayout }) as Step
     }
 
+    // Until the old files are gone HBase's keeps the old regions.
+    fn for_hbase(&self) -> Form {
+        if self.recovery.is_planned() {
+            return Form::Failed;
+        }
+        Form::Steps(steps(&[State::TruncateTablePreOperation, State::TruncateTableClearFsLayout]))
+    }
+
     fn execute<'a>(&'a mut self, step: Step, context: &'a Context) -> BoxFuture<'a, Result<Next>> {
+        use State::{
+            TruncateTableAddToMeta as AddToMeta, TruncateTableAssignRegions as AssignRegions,
+            TruncateTableClearFsLayout as ClearFsLayout, TruncateTableCreateFsLayout as CreateFsLayout,
+            TruncateTablePostOperation as PostOperation, TruncateTablePreOperation as PreOperation,
+            TruncateTableRemoveFromMeta as RemoveFromMeta,
+        };
         Box::pin(async move {
             let master = &context.env;
+            let removed = [PreOperation, ClearFsLayout, RemoveFromMeta];
             if step == State::TruncateTableSnapshot as Step {
                 let snapshot = self.recovery.children(master, &self.table);
                 return Ok(Next::Children(snapshot, State::TruncateTableClearFsLayout as Step));
@@ -134,6 +174,8 @@ impl Procedure<Master> for TruncateTable {
                 let (name, kept) = (self.table.name.clone(), self.new.clone());
                 let archive =
                     move |volume: &dyn fs::Volume| Ok(rootdir::archive::archive_other_regions(volume, &name, &kept)?);
+                // Whatever of it is done, and of the two steps after it: HBase's removes what it finds.
+                context.found_with(&steps(&removed), self.hbase_data()).await?;
                 master.files.run(archive).await?;
                 return Ok(Next::Unsaved(State::TruncateTableCreateFsLayout as Step));
             }
@@ -144,7 +186,8 @@ impl Procedure<Master> for TruncateTable {
             // HBase's master may have left more than are in the record: it forgets the old ones once their files are gone.
             let mut old = master.tables.all_regions(&self.table.name);
             old.retain(|info| self.new.iter().all(|new| new.encoded_name() != info.encoded_name()));
-            fill_table(master, &self.table, &self.new, &old).await?;
+            let opened = [&removed[..], &[CreateFsLayout, AddToMeta, AssignRegions, PostOperation]].concat();
+            fill_table(context, &self.table, &self.new, &old, &steps(&opened)).await?;
             Ok(Next::Done(None))
         })
     }

@@ -9,6 +9,7 @@ use super::{BoxedProcedure, Outcome, ProcedureStatus, Record, Step};
 use crate::files::Files;
 use crate::lifetime::Lifetime;
 use crate::locks::{LockSet, Locks, Mode, Resource};
+use crate::procedure::for_hbase::ForHBase;
 use crate::procedure::operations::Operations;
 use crate::servers::Servers;
 use crate::{ErrorKind, MasterError, Result};
@@ -66,6 +67,7 @@ pub(crate) struct FailingStep {
 pub(crate) struct Procedures<E> {
     pub(super) statuses: StatusTable,
     pub(super) store: Arc<ProcedureStore>,
+    pub(super) for_hbase: Arc<ForHBase>,
     pub(super) files: Files,
     pub(super) lifetime: Arc<Lifetime>,
     pub(super) clock: Arc<dyn Clock>,
@@ -92,6 +94,7 @@ impl<E> std::fmt::Debug for Procedures<E> {
 /// What the engine stands on.
 pub(crate) struct Parts {
     pub store: ProcedureStore,
+    pub for_hbase: Arc<ForHBase>,
     /// The largest id that a master before has given.
     pub largest_id: u64,
     pub files: Files,
@@ -113,10 +116,11 @@ pub(crate) struct Unfinished<E> {
 impl<E: Send + Sync + 'static> Procedures<E> {
     /// The engine, and what an earlier run left unfinished in the order in which it was begun.
     pub fn new(parts: Parts, records: Vec<Record<E>>) -> (Arc<Self>, Vec<Unfinished<E>>) {
-        let Parts { store, largest_id, files, lifetime, clock, servers, locks, operations, tracer } = parts;
+        let Parts { store, for_hbase, largest_id, files, lifetime, clock, servers, locks, operations, tracer } = parts;
         let procedures = Procedures {
             statuses: StatusTable::default(),
             store: Arc::new(store),
+            for_hbase,
             files,
             lifetime,
             clock,
@@ -191,6 +195,7 @@ impl<E: Send + Sync + 'static> Procedures<E> {
         if let Err(error) = self.save(&record).await {
             return Err(self.take_record_back(record, error, locks).await);
         }
+        self.for_hbase.begun(Arc::new(record.to_message()), record.procedure.for_hbase()).await?;
         let (procedures, env) = (Arc::clone(self), Arc::clone(env));
         // A part of the call that asks for it, if that is traced.
         let work = trace::within(trace::current(), async move {
@@ -249,7 +254,9 @@ impl<E: Send + Sync + 'static> Procedures<E> {
     /// Makes records vanish for good.
     pub(super) async fn withdraw(&self, ids: Vec<u64>) -> Result<()> {
         let store = Arc::clone(&self.store);
-        self.files.run(move |_| Ok(ids.into_iter().try_for_each(|id| store.withdraw(id))?)).await
+        let withdrawn = ids.clone();
+        self.files.run(move |_| Ok(withdrawn.into_iter().try_for_each(|id| store.withdraw(id))?)).await?;
+        self.for_hbase.forgotten(ids).await
     }
 
     /// Makes a record durable, then shows it.
@@ -310,6 +317,11 @@ impl<E: Send + Sync + 'static> Procedures<E> {
         self.statuses.get(id)
     }
 
+    /// A procedure's record as it was last made durable.
+    pub fn record(&self, id: u64) -> Option<Arc<pb::Procedure>> {
+        self.statuses.get(id)?.record
+    }
+
     /// Every record, oldest first.
     pub fn records(&self) -> Vec<Arc<pb::Procedure>> {
         self.statuses.records()
@@ -355,7 +367,9 @@ impl<E: Send + Sync + 'static> Procedures<E> {
     pub async fn evict(&self, before: TimestampMs) -> Result<()> {
         let gone = self.statuses.evict(before);
         let store = Arc::clone(&self.store);
-        self.files.run(move |_| Ok(gone.into_iter().try_for_each(|id| store.forget(id))?)).await
+        let forgotten = gone.clone();
+        self.files.run(move |_| Ok(forgotten.into_iter().try_for_each(|id| store.forget(id))?)).await?;
+        if gone.is_empty() { Ok(()) } else { self.for_hbase.forgotten(gone).await }
     }
 
     /// A client wishes a procedure to end. Answers whether it is heard: the procedure ends, rolled back, before its

@@ -30,6 +30,7 @@ pub(crate) use status::ProcedureStatus;
 
 use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
+use crate::procedure::for_hbase::Form;
 use crate::procedure::operations::Operation;
 use crate::{ErrorKind, MasterError, Result};
 use bytes::Bytes;
@@ -118,6 +119,11 @@ pub(crate) trait Procedure<E>: std::fmt::Debug + Send + Sync + 'static {
     /// Whether a client's wish to abort is heard before this step: all that was done can be rolled back.
     fn may_abort(&self, _step: Step) -> bool {
         false
+    }
+
+    /// How HBase's master is to find it, if it leads next, when it has just begun. Later it says so itself (`Context::found_at`).
+    fn for_hbase(&self) -> Form {
+        Form::Failed
     }
 
     /// Whether it works on regions that serve, so that a start opens them before it goes on with it.

@@ -310,8 +310,11 @@ impl<E: Send + Sync + 'static> Runner<E> {
             Err(error) => tracing::warn!(pid, class, %error, "failed"),
         }
         let has_failed = outcome.is_err();
+        let error = outcome.as_ref().err().cloned();
         self.record.phase = Phase::Ended(outcome);
         self.save().await?;
+        let for_hbase = Arc::clone(&self.procedures.for_hbase);
+        for_hbase.ended(Arc::new(self.record.to_message()), error).await.map_err(|_| Stopped)?;
         if let Some(operation) = self.record.procedure.operation() {
             let took_ms = self.record.updated.0.saturating_sub(self.record.submitted.0);
             self.procedures.operations.ended(operation, has_failed, u64::try_from(took_ms).unwrap_or(0) * 1000);

@@ -7,6 +7,7 @@ use crate::HostError;
 use crate::files::Files;
 use crate::host::RegionHost;
 use crate::lifetime::Lifetime;
+use crate::procedure::for_hbase::ForHBase;
 use crate::servers::Servers;
 use base::ManualClock;
 use bytes::Bytes;
@@ -209,10 +210,12 @@ fn start(volume: &MemVolume) -> Run {
     let read = |message: &pb::Procedure| Record::from_message(message, KINDS);
     let (store, records) = ProcedureStore::open(Arc::clone(&volume), read).expect("records");
     let lifetime = Arc::<Lifetime>::default();
+    let files = Files::new(volume);
     let parts = Parts {
         store,
+        for_hbase: Arc::new(ForHBase::new(None, 0, files.clone(), Arc::clone(&lifetime))),
         largest_id: 0,
-        files: Files::new(volume),
+        files,
         lifetime: Arc::clone(&lifetime),
         clock: Arc::new(ManualClock::new(1000)),
         servers: Arc::new(Servers::new(vec![Arc::new(Server)])),

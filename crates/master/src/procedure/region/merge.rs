@@ -6,6 +6,7 @@ use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
 use crate::procedure::engine::{Procedure, Step, any, malformed, unpack};
+use crate::procedure::for_hbase::Form;
 use crate::procedure::operations::Operation;
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind};
 use crate::procedure::{infos_from_proto, infos_to_proto, region_locks};
@@ -15,7 +16,7 @@ use cell::{CellType, KeyRef};
 use convert::{from_proto, to_proto};
 use fs::Volume;
 use model::{RegionInfo, TableDescriptor};
-use proto::pb::MergeTableRegionsState as State;
+use proto::pb::{MergeTableRegionsState as State, RegionTransitionType};
 use proto::{Any, magic, pb};
 use rootdir::Tracker;
 use rootdir::tracker::Site;
@@ -199,6 +200,12 @@ fn check_parents(master: &Master, parents: &[RegionInfo]) -> Result<()> {
     Ok(())
 }
 
+/// HBase's, after those that check.
+fn steps(states: &[State]) -> Vec<Step> {
+    let checked = [State::MergeTableRegionsPrepare, State::MergeTableRegionsPreMergeOperation];
+    checked.iter().chain(states).map(|state| *state as Step).collect()
+}
+
 impl MergeRegions {
     fn read(data: &[Any]) -> Result<MergeRegions> {
         let state: pb::MergeTableRegionsStateData = unpack(data)?;
@@ -217,10 +224,17 @@ impl MergeRegions {
         self.parents.iter().any(|parent| cluster.region(parent.encoded_name()).is_none())
     }
 
-    async fn write_child(&self, master: &Arc<Master>) -> Result<()> {
+    async fn write_child(&self, context: &Context) -> Result<()> {
+        let master = &context.env;
         let table = master.tables.must_exist(&self.child.table)?;
+        let closed = [State::MergeTableRegionsCloseRegions, State::MergeTableRegionsCheckClosedRegions];
+        let parents = self.parents.clone();
+        context.found_with_regions(&steps(&closed), parents, RegionTransitionType::Unassign).await?;
         close_parents(master, &self.parents, RegionState::Merging).await?;
+        master.assignment.record_parents_closed(&self.parents).await?;
         remove_region_dirs(master, std::slice::from_ref(&self.child)).await?;
+        let create = State::MergeTableRegionsCreateMergedRegion;
+        context.found_at(&steps(&[closed[0], closed[1], create])).await?;
         let (parents, child) = (self.parents.clone(), self.child.clone());
         let (trackers, now_ms) = (master.settings().limits.trackers().clone(), master.clock.now_ms().0);
         let write = move |volume: &dyn Volume| {
@@ -276,6 +290,10 @@ impl Procedure<Master> for MergeRegions {
         State::MergeTableRegionsCloseRegions as Step
     }
 
+    fn for_hbase(&self) -> Form {
+        Form::Steps(steps(&[State::MergeTableRegionsCloseRegions]))
+    }
+
     fn needs_open_regions(&self) -> bool {
         true
     }
@@ -287,14 +305,18 @@ impl Procedure<Master> for MergeRegions {
                 if self.is_in_meta(master) {
                     return Ok(Next::Unsaved(State::MergeTableRegionsOpenMergedRegion as Step));
                 }
-                self.write_child(master).await.map_err(given_up)?;
+                self.write_child(context).await.map_err(given_up)?;
                 return Ok(Next::Unsaved(State::MergeTableRegionsUpdateMeta as Step));
             }
+            let mut states = vec![State::MergeTableRegionsCloseRegions, State::MergeTableRegionsCheckClosedRegions];
+            states.extend([State::MergeTableRegionsCreateMergedRegion, State::MergeTableRegionsUpdateMeta]);
             if step == State::MergeTableRegionsUpdateMeta as Step {
+                context.found_at(&steps(&states)).await?;
                 self.update_meta(master).await?;
                 return Ok(Next::Unsaved(State::MergeTableRegionsOpenMergedRegion as Step));
             }
-            open_children(master, &self.child, std::slice::from_ref(&self.child)).await?;
+            states.extend([State::MergeTableRegionsOpenMergedRegion, State::MergeTableRegionsPostOperation]);
+            open_children(context, &self.child, std::slice::from_ref(&self.child), &steps(&states)).await?;
             Ok(Next::Done(None))
         })
     }
@@ -305,7 +327,7 @@ impl Procedure<Master> for MergeRegions {
             if step != State::MergeTableRegionsCloseRegions as Step || self.is_in_meta(master) {
                 return Ok(());
             }
-            reopen_parents(master, &self.parents, std::slice::from_ref(&self.child)).await
+            reopen_parents(context, &self.parents, std::slice::from_ref(&self.child)).await
         })
     }
 

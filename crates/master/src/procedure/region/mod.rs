@@ -12,9 +12,12 @@ pub(crate) mod truncate;
 
 use crate::cluster::{RegionState, TableState};
 use crate::master::Master;
+use crate::procedure::Context;
+use crate::procedure::engine::Step;
 use crate::{ErrorKind, MasterError, Result};
 use fs::FilePath;
 use model::RegionInfo;
+use proto::pb::RegionTransitionType;
 use std::sync::Arc;
 
 /// A region's name is its row in hbase:meta; it is longer than the region's first row. Says what is wrong.
@@ -71,23 +74,28 @@ async fn close_parents(master: &Arc<Master>, regions: &[RegionInfo], state: Regi
         master.assignment.note_state(info, state);
     }
     for info in regions {
-        master.assignment.host_of(info.encoded_name())?.close_region(info.encoded_name()).await?;
+        let host = master.assignment.host_of(info.encoded_name())?;
+        master.assignment.close_on(&*host, info).await?;
         master.assignment.note_let_go(info);
     }
     Ok(())
 }
 
 /// Before the point of no return: the new directories go, the old regions serve again.
-async fn reopen_parents(master: &Arc<Master>, parents: &[RegionInfo], children: &[RegionInfo]) -> Result<()> {
+async fn reopen_parents(context: &Context, parents: &[RegionInfo], children: &[RegionInfo]) -> Result<()> {
+    let master = &context.env;
     remove_region_dirs(master, children).await?;
     let live =
         |info: &&RegionInfo| master.cluster.read().region(info.encoded_name()).is_some_and(|node| node.is_live());
     // One that was split or merged away meanwhile is never opened again: others have what it had.
     let live: Vec<RegionInfo> = parents.iter().filter(live).cloned().collect();
+    context.found_rolled_back(live.clone()).await?;
     master.assignment.assign(live).await
 }
 
-async fn open_children(master: &Arc<Master>, parent: &RegionInfo, children: &[RegionInfo]) -> Result<()> {
+/// Opens what was made of `parent`. `opened` are the steps with which HBase's master goes on when they are open.
+async fn open_children(context: &Context, parent: &RegionInfo, children: &[RegionInfo], opened: &[Step]) -> Result<()> {
+    let master = &context.env;
     let enabled = master.cluster.read().state(&parent.table) == Some(TableState::Enabled);
     if !enabled {
         return Ok(());
@@ -101,6 +109,7 @@ async fn open_children(master: &Arc<Master>, parent: &RegionInfo, children: &[Re
             |info: &RegionInfo| cluster.region(info.encoded_name()).is_some_and(|node| node.state == RegionState::Open);
         children.iter().filter(live).cloned().partition(is_open)
     };
+    context.found_with_regions(opened, waiting.clone(), RegionTransitionType::Assign).await?;
     master.assignment.assign(waiting).await?;
     // An earlier try opened them, and was broken off before it came to their read replicas.
     master.assignment.settle_replicas(open).await

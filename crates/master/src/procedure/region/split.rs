@@ -7,6 +7,7 @@ use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
 use crate::procedure::engine::{Procedure, Step, any, malformed, unpack};
+use crate::procedure::for_hbase::Form;
 use crate::procedure::operations::Operation;
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind};
 use crate::procedure::{infos_from_proto, infos_to_proto, region_locks};
@@ -14,7 +15,7 @@ use crate::{ErrorKind, MasterError, Result, meta, quotas};
 use bytes::Bytes;
 use convert::{from_proto, to_proto};
 use model::{RegionInfo, SplitPolicyKind, TableDescriptor};
-use proto::pb::SplitTableRegionState as State;
+use proto::pb::{RegionTransitionType, SplitTableRegionState as State};
 use proto::{Any, pb};
 use std::sync::Arc;
 
@@ -121,6 +122,12 @@ fn daughters(master: &Master, info: &RegionInfo, split_row: Bytes) -> Result<[Re
     Ok(daughters)
 }
 
+/// HBase's, after those that check.
+fn steps(states: &[State]) -> Vec<Step> {
+    let checked = [State::SplitTableRegionPrepare, State::SplitTableRegionPreOperation];
+    checked.iter().chain(states).map(|state| *state as Step).collect()
+}
+
 impl SplitRegion {
     fn read(data: &[Any]) -> Result<SplitRegion> {
         let state: pb::SplitTableRegionStateData = unpack(data)?;
@@ -135,13 +142,20 @@ impl SplitRegion {
         matches!(state, Some(RegionState::Split) | None)
     }
 
-    async fn write_daughters(&self, master: &Arc<Master>) -> Result<()> {
+    async fn write_daughters(&self, context: &Context) -> Result<()> {
+        let master = &context.env;
         let table = master.tables.must_exist(&self.parent.table)?;
         // Before it is closed: a region is where it was until then.
         let host = master.assignment.host_of(self.parent.encoded_name())?;
+        let closed = [State::SplitTableRegionCloseParentRegion, State::SplitTableRegionsCheckClosedRegions];
+        let parents = vec![self.parent.clone()];
+        context.found_with_regions(&steps(&closed), parents, RegionTransitionType::Unassign).await?;
         close_parents(master, std::slice::from_ref(&self.parent), RegionState::Splitting).await?;
+        master.assignment.record_parents_closed(std::slice::from_ref(&self.parent)).await?;
         // What an earlier attempt left.
         remove_region_dirs(master, &self.daughters).await?;
+        let create = State::SplitTableRegionCreateDaughterRegions;
+        context.found_at(&steps(&[closed[0], closed[1], create])).await?;
         Ok(host.split_region_files(&self.parent, table, self.daughters.clone()).await?)
     }
 
@@ -184,7 +198,8 @@ impl Procedure<Master> for SplitRegion {
             parent_region_info: to_proto::region_info(&self.parent),
             child_region_info: infos_to_proto(&self.daughters),
         };
-        vec![any("SplitTableRegionStateData", &state)]
+        // A procedure of a region's, which HBase keeps first.
+        vec![any("RegionInfo", &state.parent_region_info), any("SplitTableRegionStateData", &state)]
     }
 
     // The daughters' as well, as in HBase: another procedure that closed one while its read replicas are opened here would close those, and each of the two would
@@ -195,6 +210,10 @@ impl Procedure<Master> for SplitRegion {
 
     fn first_step(&self) -> Step {
         State::SplitTableRegionCloseParentRegion as Step
+    }
+
+    fn for_hbase(&self) -> Form {
+        Form::Steps(steps(&[State::SplitTableRegionCloseParentRegion]))
     }
 
     fn needs_open_regions(&self) -> bool {
@@ -208,14 +227,18 @@ impl Procedure<Master> for SplitRegion {
                 if self.is_in_meta(master) {
                     return Ok(Next::Unsaved(State::SplitTableRegionOpenChildRegions as Step));
                 }
-                self.write_daughters(master).await.map_err(given_up)?;
+                self.write_daughters(context).await.map_err(given_up)?;
                 return Ok(Next::Unsaved(State::SplitTableRegionUpdateMeta as Step));
             }
+            let mut states = vec![State::SplitTableRegionCloseParentRegion, State::SplitTableRegionsCheckClosedRegions];
+            states.extend([State::SplitTableRegionCreateDaughterRegions, State::SplitTableRegionUpdateMeta]);
             if step == State::SplitTableRegionUpdateMeta as Step {
+                context.found_at(&steps(&states)).await?;
                 self.update_meta(master).await?;
                 return Ok(Next::Unsaved(State::SplitTableRegionOpenChildRegions as Step));
             }
-            open_children(master, &self.parent, &self.daughters).await?;
+            states.extend([State::SplitTableRegionOpenChildRegions, State::SplitTableRegionPostOperation]);
+            open_children(context, &self.parent, &self.daughters, &steps(&states)).await?;
             Ok(Next::Done(None))
         })
     }
@@ -226,7 +249,7 @@ impl Procedure<Master> for SplitRegion {
             if step != State::SplitTableRegionCloseParentRegion as Step || self.is_in_meta(master) {
                 return Ok(());
             }
-            reopen_parents(master, std::slice::from_ref(&self.parent), &self.daughters).await
+            reopen_parents(context, std::slice::from_ref(&self.parent), &self.daughters).await
         })
     }
 

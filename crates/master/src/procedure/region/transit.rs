@@ -9,6 +9,7 @@ use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
 use crate::procedure::engine::{Procedure, RemoteCall, RemoteFailure, Sent, Step, any, malformed, unpack, unpack_one};
+use crate::procedure::for_hbase::Form;
 use crate::procedure::operations::Operation;
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind, region_locks};
 use crate::{ErrorKind, HostError, MasterError, Result};
@@ -142,11 +143,12 @@ impl TransitRegion {
         Ok(Next::Remote(RemoteCall { server, operation, timeout: None }))
     }
 
-    fn close(&self, master: &Master) -> Result<Next> {
+    async fn close(&self, master: &Master) -> Result<Next> {
         master.assignment.note_state(&self.info, RegionState::Closing);
         let Some(host) = master.assignment.host_to_close(&self.info)? else {
             return Ok(Next::Unsaved(State::RegionStateTransitionConfirmClosed as Step));
         };
+        master.assignment.record_closing(&self.info, &*host).await?;
         let name = Arc::clone(self.info.encoded_name());
         let operation = Box::new(move |host: Arc<dyn crate::RegionHost>, _| -> BoxFuture<'static, _> {
             Box::pin(async move { host.close_region(&name).await.map(|()| Sent::Done(Bytes::new())) })
@@ -204,6 +206,11 @@ impl Procedure<Master> for TransitRegion {
         })
     }
 
+    // It says so itself with its first step.
+    fn for_hbase(&self) -> Form {
+        Form::None
+    }
+
     fn remote_operation(&self, step: Step) -> Option<Operation> {
         let opens = step == State::RegionStateTransitionOpen as Step;
         Some(if opens { Operation::Open } else { Operation::Close })
@@ -233,8 +240,10 @@ impl Procedure<Master> for TransitRegion {
     fn execute<'a>(&'a mut self, step: Step, context: &'a Context) -> BoxFuture<'a, Result<Next>> {
         Box::pin(async move {
             let master = &context.env;
+            let (for_hbase, record) = (&master.for_hbase, master.procedures.record(context.id));
+            for_hbase.own(record, &self.info, self.transition, self.candidate.clone()).await?;
             match State::try_from(step).map_err(malformed)? {
-                State::RegionStateTransitionClose => self.close(master),
+                State::RegionStateTransitionClose => self.close(master).await,
                 State::RegionStateTransitionConfirmClosed => {
                     master.assignment.record_closed(&self.info).await?;
                     Ok(match self.transition {

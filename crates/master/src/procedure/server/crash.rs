@@ -8,6 +8,7 @@ use crate::host::{BoxFuture, ServerLogs};
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
 use crate::procedure::engine::{Procedure, Step, any, malformed, unpack};
+use crate::procedure::for_hbase::Form;
 use crate::procedure::operations::Operation;
 use crate::procedure::region::transit::{self, Transition};
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind};
@@ -164,6 +165,11 @@ impl Procedure<Master> for ServerCrash {
 
     fn operation(&self) -> Option<Operation> {
         Some(Operation::ServerCrash)
+    }
+
+    // HBase's master sees by itself who has crashed.
+    fn for_hbase(&self) -> Form {
+        Form::None
     }
 
     fn state_data(&self) -> Vec<Any> {

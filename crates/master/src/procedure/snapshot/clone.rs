@@ -2,11 +2,12 @@
 
 use super::{fill, filling, locks_to_fill, place, update_meta};
 use crate::check::check_table;
-use crate::cluster::TableState;
+use crate::cluster::{RegionState, TableState};
 use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
 use crate::procedure::engine::{Procedure, Step, any, unpack};
+use crate::procedure::for_hbase::Form;
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind, infos_from_proto, infos_to_proto};
 use crate::quotas::namespace::check_create;
 use crate::snapshots::{check_alive, read_whole};
@@ -15,7 +16,7 @@ use base::RunningTask;
 use bytes::Bytes;
 use convert::{from_proto, to_proto};
 use model::{RegionInfo, TableDescriptor, TableName};
-use proto::pb::CloneSnapshotState as State;
+use proto::pb::{CloneSnapshotState as State, RegionTransitionType};
 use proto::{Any, pb};
 use rootdir::tracker::{Class, IMPL_KEY};
 use std::sync::Arc;
@@ -24,6 +25,15 @@ const CLASS: &str = "org.apache.hadoop.hbase.master.procedure.CloneSnapshotProce
 
 pub(crate) const KIND: ProcedureKind =
     ProcedureKind { class_name: CLASS, read: |data| Ok(Box::new(CloneSnapshot::read(data)?)) };
+
+/// HBase's.
+const STEPS: [Step; 5] = [
+    State::CloneSnapshotPreOperation as Step,
+    State::CloneSnapshotWriteFsLayout as Step,
+    State::CloneSnapshotAddToMeta as Step,
+    State::CloneSnapshotAssignRegions as Step,
+    State::CloneSnapshotUpdateDescCache as Step,
+];
 
 /// A new table with what a snapshot has.
 #[derive(Debug)]
@@ -132,6 +142,10 @@ impl Procedure<Master> for CloneSnapshot {
         State::CloneSnapshotWriteFsLayout as Step
     }
 
+    fn for_hbase(&self) -> Form {
+        Form::Steps(STEPS[..2].to_vec())
+    }
+
     fn execute<'a>(&'a mut self, step: Step, context: &'a Context) -> BoxFuture<'a, Result<Next>> {
         Box::pin(async move {
             let master = &context.env;
@@ -149,11 +163,22 @@ impl Procedure<Master> for CloneSnapshot {
                 return Ok(Next::Unsaved(State::CloneSnapshotAddToMeta as Step));
             }
             if step == State::CloneSnapshotAddToMeta as Step {
+                context.found_at(&STEPS[..3]).await?;
                 self.add_to_meta(master).await?;
                 // The files may be opened, compacted and split from here on: they are not filled again.
                 return Ok(Next::Step(State::CloneSnapshotAssignRegions as Step));
             }
-            master.assignment.assign(master.tables.live_regions(&self.table.name)).await?;
+            let regions = master.tables.live_regions(&self.table.name);
+            let closed = {
+                let cluster = master.cluster.read();
+                let is_somewhere = |state| matches!(state, RegionState::Open | RegionState::Opening);
+                let node = |info: &&RegionInfo| {
+                    cluster.region(info.encoded_name()).is_some_and(|node| !is_somewhere(node.state))
+                };
+                regions.iter().filter(node).cloned().collect()
+            };
+            context.found_with_regions(&STEPS, closed, RegionTransitionType::Assign).await?;
+            master.assignment.assign(regions).await?;
             groups::table_made(master, &self.table.name).await?;
             master.tables.set_state(&self.table.name, TableState::Enabled).await?;
             master.assignment.check_none_failed(&self.table.name)?;
