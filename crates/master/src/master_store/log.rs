@@ -2,7 +2,7 @@
 //! says which). HBase's master replays the logs below `MasterData/WALs` over the store files.
 //!
 //! Always true:
-//!  1. What [`StoreLog::append`] was given is on the disk when [`StoreLog::settle`] returns.
+//!  1. What [`StoreLog::append`] was given outlives this process when [`StoreLog::settle`] returns: it is on the disk, or, on HDFS, on three machines.
 //!  2. Each file begins with every row that counts, so that those before it can go; a row that is over has no bytes, and is left out of the next file
 //!     but for the one with the largest id: HBase's master counts on from it.
 //!  3. Later rows have later timestamps and sequence ids, also than those of every master before.
@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 use rootdir::paths::master_wals_dir;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use wal::{EntryKey, Level, Log, LogOptions, Ticket};
+use wal::{EntryKey, Log, LogOptions, Ticket};
 
 /// Ends the names of its files: HBase's own have none of it, so that it is seen whether HBase's master has led.
 const KIND: &str = ".basalt";
@@ -105,7 +105,7 @@ impl State {
     }
 }
 
-/// Rows that are on their way to the disk.
+/// Rows that are not safe yet.
 pub(crate) type Appended = (Arc<Log>, Ticket);
 
 /// The log of the master that leads.
@@ -138,7 +138,8 @@ impl StoreLog {
             kind: KIND,
             roll_size_bytes: ROLL_SIZE_BYTES,
             archive_suffix: LOG_SUFFIX,
-            ..LogOptions::of_meta(config)
+            // Where flushed entries survive who wrote them that is enough: who loses all DataNodes at once has lost the region servers, which are recovered.
+            ..LogOptions::on(&*volume, config)
         };
         let state = Mutex::new(State { log: None, before, meta: None });
         StoreLog { volume, server, options, clock, state, beginning: Mutex::new(()) }
@@ -170,7 +171,7 @@ impl StoreLog {
             (state.log.replace(Arc::clone(&log)), ticket)
         };
         if let Some(ticket) = ticket
-            && let Err(failed) = ticket.wait_for(Level::Synced)
+            && let Err(failed) = ticket.wait()
         {
             self.give_up(&log);
             return Err(wal::Error::from(failed).into());
@@ -192,12 +193,12 @@ impl StoreLog {
         Ok(())
     }
 
-    /// Waits until rows are on the disk.
+    /// Waits until rows are safe.
     ///
     /// # Errors
     /// The volume's: some or all of them may be there.
     pub fn settle(&self, (log, ticket): Appended) -> Result<(), StoreError> {
-        if let Err(failed) = ticket.wait_for(Level::Synced) {
+        if let Err(failed) = ticket.wait() {
             self.give_up(&log);
             return Err(wal::Error::from(failed).into());
         }
