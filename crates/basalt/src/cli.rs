@@ -1,15 +1,16 @@
 //! The command line.
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Parser, Subcommand};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Apache HBase as one native binary. Without a command: a standalone server.
 #[derive(Parser, Debug)]
 #[command(name = "basalt", version, about, disable_help_subcommand = true)]
 pub struct Arguments {
     /// Directory with hbase-site.xml
-    #[arg(long, value_name = "DIR", env = "HBASE_CONF_DIR", global = true)]
+    #[arg(long, value_name = "DIR", env = "HBASE_CONF_DIR", global = true, value_parser = directory())]
     pub config: Option<PathBuf>,
     /// One setting, over what hbase-site.xml says
     #[arg(short = 'D', value_name = "KEY=VALUE", global = true)]
@@ -20,6 +21,18 @@ pub struct Arguments {
     /// What to do
     #[command(subcommand)]
     pub command: Option<Command>,
+}
+
+/// Of a directory; the empty text is one, as `HBASE_CONF_DIR=` is no mistake ([`Arguments::config_directory`]).
+fn directory() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().map(PathBuf::from)
+}
+
+impl Arguments {
+    /// The directory with hbase-site.xml, if one is named.
+    pub fn config_directory(&self) -> Option<&Path> {
+        self.config.as_deref().filter(|directory| !directory.as_os_str().is_empty())
+    }
 }
 
 /// Options before the command whose value is the next word.
@@ -494,5 +507,12 @@ mod tests {
     fn settings_before_a_command_are_found() {
         let words = ["--config", "-D", "-Da=1", "-D", "b=2", "export", "-D", "c=3"].map(OsString::from);
         assert_eq!(defines_before_command(&words), ["a=1", "b=2"]);
+    }
+
+    #[test]
+    fn an_empty_configuration_directory_is_none() {
+        let parsed = |directory: &str| Arguments::try_parse_from(["basalt", "--config", directory]).expect("legal");
+        assert_eq!(parsed("").config_directory(), None);
+        assert_eq!(parsed("conf").config_directory(), Some(Path::new("conf")));
     }
 }

@@ -42,6 +42,7 @@ mod unheeded;
 use clap::Parser;
 use cli::{Arguments, Command, ConfigCommand};
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -81,8 +82,8 @@ fn sentence(error: &anyhow::Error) -> String {
 }
 
 fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let config = config::load(arguments.config.as_deref(), &arguments.define)?;
-    let places = storage::Places { config_directory: arguments.config.clone() };
+    let config = config::load(arguments.config_directory(), &arguments.define)?;
+    let places = storage::Places { config_directory: arguments.config_directory().map(Path::to_owned) };
     match &arguments.command {
         Some(Command::Config { what: ConfigCommand::List }) => explain::list(),
         Some(Command::Config { what: ConfigCommand::Get { key } }) => println!("{}", explain::value(key, &config)),
@@ -130,7 +131,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Dev(dev)) => dev::run(dev, config, arguments.ready_file.as_deref())?,
         Some(Command::Standalone) | None => {
             let read = read_again(arguments);
-            let (directory, ready_file) = (arguments.config.as_deref(), arguments.ready_file.as_deref());
+            let (directory, ready_file) = (arguments.config_directory(), arguments.ready_file.as_deref());
             standalone::run(config, directory, read, ready_file, standalone::Keeps::Everything)?;
         }
     }
@@ -139,7 +140,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 /// Reads the configuration anew while a server runs.
 fn read_again(arguments: &Arguments) -> regionserver::ReadConfig {
-    let (directory, overrides) = (arguments.config.clone(), arguments.define.clone());
+    let (directory, overrides) = (arguments.config_directory().map(Path::to_owned), arguments.define.clone());
     let read = move || -> anyhow::Result<base::Config> {
         let config = config::load(directory.as_deref(), &overrides)?;
         config.check(&settings::rows())?;
@@ -153,7 +154,7 @@ fn region_server(what: cli::RegionServerCommand, config: base::Config, arguments
     if what == cli::RegionServerCommand::Stop {
         return member::stop(&config);
     }
-    let (directory, ready_file) = (arguments.config.as_deref(), arguments.ready_file.as_deref());
+    let (directory, ready_file) = (arguments.config_directory(), arguments.ready_file.as_deref());
     member::run(config, directory, read_again(arguments), ready_file)
 }
 
@@ -176,7 +177,7 @@ fn master_server(
         cli::MasterCommand::Stop => leading::stop(&config),
         cli::MasterCommand::Clear => leading::clear(&config),
         cli::MasterCommand::Start | cli::MasterCommand::Foreground => {
-            leading::run(&config, arguments.config.as_deref(), arguments.ready_file.as_deref())
+            leading::run(&config, arguments.config_directory(), arguments.ready_file.as_deref())
         }
     }
 }
