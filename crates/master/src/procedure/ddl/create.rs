@@ -6,7 +6,7 @@ use crate::cluster::{RegionNode, RegionState, TableState};
 use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
-use crate::procedure::engine::{Procedure, Step, any, unpack};
+use crate::procedure::engine::{Procedure, Step, any, steps, unpack};
 use crate::procedure::for_hbase::Form;
 use crate::procedure::peer::modify;
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind};
@@ -152,10 +152,6 @@ pub(super) async fn fill_table(
     master.assignment.assign(regions.to_vec()).await?;
     master.tables.set_state(name, TableState::Enabled).await?;
     master.assignment.check_none_failed(name)
-}
-
-fn steps(states: &[State]) -> Vec<Step> {
-    states.iter().map(|state| *state as Step).collect()
 }
 
 impl CreateTable {

@@ -5,7 +5,7 @@ use crate::cluster::{RegionState, TableState};
 use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
-use crate::procedure::engine::{Procedure, Step, any, malformed, unpack};
+use crate::procedure::engine::{self, Procedure, Step, any, malformed, unpack};
 use crate::procedure::for_hbase::Form;
 use crate::procedure::snapshot::recovery::Recovery;
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind, table_locks};
@@ -30,7 +30,7 @@ fn steps(after: usize) -> Vec<Step> {
         ModifyTableReopenAllRegions as ReopenAllRegions, ModifyTableUpdateTableDescriptor as UpdateDescriptor,
     };
     let all = [Prepare, PreOperation, UpdateDescriptor, ReopenAllRegions, AssignNewReplicas, DeleteFsLayout];
-    all[..3 + after].iter().map(|state| *state as Step).collect()
+    engine::steps(&all[..3 + after])
 }
 
 /// A table's descriptor is replaced.

@@ -5,7 +5,7 @@ use super::regions_by_split_keys;
 use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
-use crate::procedure::engine::{Procedure, Step, any, malformed, unpack};
+use crate::procedure::engine::{Procedure, Step, any, malformed, steps, unpack};
 use crate::procedure::for_hbase::Form;
 use crate::procedure::snapshot::recovery::Recovery;
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind};
@@ -94,10 +94,6 @@ impl TruncateTable {
             recovery: Recovery::read(snapshot),
         })
     }
-}
-
-fn steps(states: &[State]) -> Vec<Step> {
-    states.iter().map(|state| *state as Step).collect()
 }
 
 impl TruncateTable {

@@ -41,6 +41,11 @@ use std::time::Duration;
 /// A step: the number that HBase's enumeration of the procedure's states gives it.
 pub(crate) type Step = i32;
 
+/// Steps of HBase's, of one enumeration.
+pub(crate) fn steps<S: Copy + Into<Step>>(states: &[S]) -> Vec<Step> {
+    states.iter().map(|state| (*state).into()).collect()
+}
+
 /// How a procedure ended: perhaps with a result.
 pub type Outcome = Result<Option<Bytes>>;
 

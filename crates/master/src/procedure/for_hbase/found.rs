@@ -1,8 +1,8 @@
 //! What HBase's master is to find, and how it changes: each change answers the rows to be written.
 
 use super::rows::{
-    CLOSE, CRASH, OPEN, OnItsWay, Ordered, Row, STEPS, TRANSIT, bytes_of, ended, over, read_order, read_transit, steps,
-    with_user,
+    CLOSE, CRASH, OPEN, OnItsWay, Ordered, Row, STEPS, TRANSIT, bytes_of, ended, over, read_order, read_transit,
+    state_machine, with_user,
 };
 use super::{OWNER, Order};
 use crate::MasterError;
@@ -121,7 +121,7 @@ impl Found {
             result: None,
             executed: Some(done > 0),
             stack_id: if is_undone { (0..done).collect() } else { Vec::new() },
-            state_message: std::iter::once(steps(states)).chain(own).collect(),
+            state_message: std::iter::once(state_machine(states)).chain(own).collect(),
             ..record.clone()
         };
         let mut rows = self.drop_below(id);

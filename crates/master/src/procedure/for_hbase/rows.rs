@@ -83,7 +83,7 @@ impl OnItsWay {
             last_update: record.map_or(0, |record| record.last_update),
             nonce_group: record.and_then(|record| record.nonce_group),
             nonce: record.and_then(|record| record.nonce),
-            state_message: vec![steps(&states), region, any("RegionStateTransitionStateData", &data)],
+            state_message: vec![state_machine(&states), region, any("RegionStateTransitionStateData", &data)],
             executed: Some(self.to_open || self.ordered.is_some()),
             ..Default::default()
         }
@@ -121,7 +121,7 @@ impl OnItsWay {
     }
 }
 
-pub(super) fn steps(states: &[Step]) -> Any {
+pub(super) fn state_machine(states: &[Step]) -> Any {
     any(STEPS, &pb::StateMachineProcedureData { state: states.iter().map(|step| step.cast_unsigned()).collect() })
 }
 

@@ -5,7 +5,7 @@ use crate::cluster::{RegionNode, RegionState};
 use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
-use crate::procedure::engine::{Procedure, Step, any, malformed, unpack};
+use crate::procedure::engine::{Procedure, Step, any, malformed, steps, unpack};
 use crate::procedure::for_hbase::Form;
 use crate::procedure::operations::Operation;
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind};
@@ -201,9 +201,8 @@ fn check_parents(master: &Master, parents: &[RegionInfo]) -> Result<()> {
 }
 
 /// HBase's, after those that check.
-fn steps(states: &[State]) -> Vec<Step> {
-    let checked = [State::MergeTableRegionsPrepare, State::MergeTableRegionsPreMergeOperation];
-    checked.iter().chain(states).map(|state| *state as Step).collect()
+fn after_checks(states: &[State]) -> Vec<Step> {
+    steps(&[&[State::MergeTableRegionsPrepare, State::MergeTableRegionsPreMergeOperation][..], states].concat())
 }
 
 impl MergeRegions {
@@ -229,12 +228,12 @@ impl MergeRegions {
         let table = master.tables.must_exist(&self.child.table)?;
         let closed = [State::MergeTableRegionsCloseRegions, State::MergeTableRegionsCheckClosedRegions];
         let parents = self.parents.clone();
-        context.found_with_regions(&steps(&closed), parents, RegionTransitionType::Unassign).await?;
+        context.found_with_regions(&after_checks(&closed), parents, RegionTransitionType::Unassign).await?;
         close_parents(master, &self.parents, RegionState::Merging).await?;
         master.assignment.record_parents_closed(&self.parents).await?;
         remove_region_dirs(master, std::slice::from_ref(&self.child)).await?;
         let create = State::MergeTableRegionsCreateMergedRegion;
-        context.found_at(&steps(&[closed[0], closed[1], create])).await?;
+        context.found_at(&after_checks(&[closed[0], closed[1], create])).await?;
         let (parents, child) = (self.parents.clone(), self.child.clone());
         let (trackers, now_ms) = (master.settings().limits.trackers().clone(), master.clock.now_ms().0);
         let write = move |volume: &dyn Volume| {
@@ -291,7 +290,7 @@ impl Procedure<Master> for MergeRegions {
     }
 
     fn for_hbase(&self) -> Form {
-        Form::Steps(steps(&[State::MergeTableRegionsCloseRegions]))
+        Form::Steps(after_checks(&[State::MergeTableRegionsCloseRegions]))
     }
 
     fn needs_open_regions(&self) -> bool {
@@ -311,12 +310,12 @@ impl Procedure<Master> for MergeRegions {
             let mut states = vec![State::MergeTableRegionsCloseRegions, State::MergeTableRegionsCheckClosedRegions];
             states.extend([State::MergeTableRegionsCreateMergedRegion, State::MergeTableRegionsUpdateMeta]);
             if step == State::MergeTableRegionsUpdateMeta as Step {
-                context.found_at(&steps(&states)).await?;
+                context.found_at(&after_checks(&states)).await?;
                 self.update_meta(master).await?;
                 return Ok(Next::Unsaved(State::MergeTableRegionsOpenMergedRegion as Step));
             }
             states.extend([State::MergeTableRegionsOpenMergedRegion, State::MergeTableRegionsPostOperation]);
-            open_children(context, &self.child, std::slice::from_ref(&self.child), &steps(&states)).await?;
+            open_children(context, &self.child, std::slice::from_ref(&self.child), &after_checks(&states)).await?;
             Ok(Next::Done(None))
         })
     }

@@ -6,7 +6,7 @@ use crate::cluster::{RegionNode, RegionState, TableState};
 use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
-use crate::procedure::engine::{Procedure, Step, any, malformed, unpack};
+use crate::procedure::engine::{Procedure, Step, any, malformed, steps, unpack};
 use crate::procedure::for_hbase::Form;
 use crate::procedure::operations::Operation;
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind};
@@ -123,9 +123,8 @@ fn daughters(master: &Master, info: &RegionInfo, split_row: Bytes) -> Result<[Re
 }
 
 /// HBase's, after those that check.
-fn steps(states: &[State]) -> Vec<Step> {
-    let checked = [State::SplitTableRegionPrepare, State::SplitTableRegionPreOperation];
-    checked.iter().chain(states).map(|state| *state as Step).collect()
+fn after_checks(states: &[State]) -> Vec<Step> {
+    steps(&[&[State::SplitTableRegionPrepare, State::SplitTableRegionPreOperation][..], states].concat())
 }
 
 impl SplitRegion {
@@ -149,13 +148,13 @@ impl SplitRegion {
         let host = master.assignment.host_of(self.parent.encoded_name())?;
         let closed = [State::SplitTableRegionCloseParentRegion, State::SplitTableRegionsCheckClosedRegions];
         let parents = vec![self.parent.clone()];
-        context.found_with_regions(&steps(&closed), parents, RegionTransitionType::Unassign).await?;
+        context.found_with_regions(&after_checks(&closed), parents, RegionTransitionType::Unassign).await?;
         close_parents(master, std::slice::from_ref(&self.parent), RegionState::Splitting).await?;
         master.assignment.record_parents_closed(std::slice::from_ref(&self.parent)).await?;
         // What an earlier attempt left.
         remove_region_dirs(master, &self.daughters).await?;
         let create = State::SplitTableRegionCreateDaughterRegions;
-        context.found_at(&steps(&[closed[0], closed[1], create])).await?;
+        context.found_at(&after_checks(&[closed[0], closed[1], create])).await?;
         Ok(host.split_region_files(&self.parent, table, self.daughters.clone()).await?)
     }
 
@@ -213,7 +212,7 @@ impl Procedure<Master> for SplitRegion {
     }
 
     fn for_hbase(&self) -> Form {
-        Form::Steps(steps(&[State::SplitTableRegionCloseParentRegion]))
+        Form::Steps(after_checks(&[State::SplitTableRegionCloseParentRegion]))
     }
 
     fn needs_open_regions(&self) -> bool {
@@ -233,12 +232,12 @@ impl Procedure<Master> for SplitRegion {
             let mut states = vec![State::SplitTableRegionCloseParentRegion, State::SplitTableRegionsCheckClosedRegions];
             states.extend([State::SplitTableRegionCreateDaughterRegions, State::SplitTableRegionUpdateMeta]);
             if step == State::SplitTableRegionUpdateMeta as Step {
-                context.found_at(&steps(&states)).await?;
+                context.found_at(&after_checks(&states)).await?;
                 self.update_meta(master).await?;
                 return Ok(Next::Unsaved(State::SplitTableRegionOpenChildRegions as Step));
             }
             states.extend([State::SplitTableRegionOpenChildRegions, State::SplitTableRegionPostOperation]);
-            open_children(context, &self.parent, &self.daughters, &steps(&states)).await?;
+            open_children(context, &self.parent, &self.daughters, &after_checks(&states)).await?;
             Ok(Next::Done(None))
         })
     }
