@@ -12,6 +12,7 @@ use proto::pb;
 use proto::pb::region_state_transition::TransitionCode;
 use proto::pb::remote_procedure_result::Status;
 use regionserver::{MasterReports, Orders, Report, ServeLease};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -26,7 +27,7 @@ enum Told {
 /// Takes every report, unless it was told to refuse.
 struct Master {
     told: mpsc::UnboundedSender<Told>,
-    refuses: bool,
+    refuses: AtomicBool,
     /// While this is held, what was reported is heard, and not answered.
     gate: tokio::sync::RwLock<()>,
     /// Online regions as each transition is reported.
@@ -39,7 +40,7 @@ impl MasterReports for Master {
         let online = self.server.get().and_then(Weak::upgrade).map_or(0, |server| server.regions().len());
         self.seen_online.lock().push(online);
         let _ = self.told.send(Told::Transition(transition));
-        let answer = if self.refuses { Err("You are dead".to_owned()) } else { Ok(()) };
+        let answer = if self.refuses.load(Ordering::SeqCst) { Err("You are dead".to_owned()) } else { Ok(()) };
         Box::pin(async move {
             let _through = self.gate.read().await;
             answer
@@ -69,6 +70,7 @@ impl Place {
         let (sender, told) = mpsc::unbounded_channel();
         let (fatal_sender, fatal) = mpsc::unbounded_channel();
         let (gate, seen_online) = (tokio::sync::RwLock::default(), Mutex::default());
+        let refuses = AtomicBool::new(refuses);
         let master = Arc::new(Master { told: sender, refuses, gate, seen_online, server: OnceLock::new() });
         let of_node = parts(&volume, START_CODE);
         let lease = Arc::new(ServeLease::new(of_node.clock.clone()));
@@ -244,6 +246,24 @@ async fn a_master_that_does_not_take_it_ends_the_server() {
     let why = tokio::time::timeout(Duration::from_secs(10), place.fatal.recv()).await.expect("in time");
     assert!(why.expect("told").contains("You are dead"));
     assert!(place.member.server().regions().is_empty(), "it is served by nobody here");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_goes_on_whose_closed_region_the_master_does_not_know() {
+    let mut place = Place::start(false).await;
+    let info = place.make_region("");
+    place.orders.execute(open(&info, 1)).expect("taken");
+    place.transition().await;
+    place.online(1).await;
+    place.master.refuses.store(true, Ordering::SeqCst);
+    place.orders.execute(close(&info, 2)).expect("taken");
+    assert_eq!(place.transition().await.transition_code(), TransitionCode::Closed);
+    place.online(0).await;
+    place.master.refuses.store(false, Ordering::SeqCst);
+    place.orders.execute(open(&info, 3)).expect("taken");
+    assert_eq!(place.transition().await.transition_code(), TransitionCode::Opened);
+    place.online(1).await;
+    assert!(place.fatal.try_recv().is_err(), "it serves");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -95,18 +95,18 @@ impl Orders {
         let (server, name) = (self.server.clone(), encoded_name.clone());
         let closed = off_worker(move || server.close_region(&name).map_err(|error| error.to_string())).await;
         let closed = closed.unwrap_or_else(|error| Err(format!("the closing failed inside: {error}")));
-        let told = match closed {
-            Ok(()) => self.report(TransitionCode::Closed, &info, None, ordered).await,
-            Err(why) => Err(why),
-        };
-        match told {
-            Ok(()) => {
-                self.submitted.finish(ordered.procedure);
-                tracing::info!("closed {}", info.name_string());
-            }
+        if let Err(why) = closed {
             // There is no such outcome as "not closed": the log is split, and others open the region.
-            Err(why) => self.server.fail(format!("{} cannot be closed ({why})", info.name_string())),
+            return self.server.fail(format!("{} cannot be closed ({why})", info.name_string()));
         }
+        let name = info.name_string();
+        match self.report(TransitionCode::Closed, &info, None, ordered).await {
+            Ok(()) => tracing::info!("closed {name}"),
+            // All that it had is in its files, and nobody reads it here: whatever the master takes it for, there is nothing to recover. A region server of
+            // HBase's aborts. Seen where a master was killed before it had answered, and the next one has deleted the table since.
+            Err(why) => tracing::error!("{name} is closed, and the master does not take it: {why}"),
+        }
+        self.submitted.finish(ordered.procedure);
         drop(moved);
     }
 
