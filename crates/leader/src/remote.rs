@@ -237,7 +237,7 @@ impl RemoteHost {
         Waiting { host: self, region: region.clone(), id, reported }
     }
 
-    /// An order is on the disk for the next master before it is given.
+    /// An order is in the log for the next master before it is given.
     async fn keep_order(&self, waiting: &Waiting<'_>, order: Order) -> Result<(), HostError> {
         let Some(for_hbase) = self.means.for_hbase.get() else { return Ok(()) };
         let kept = for_hbase.ordered(&waiting.region, waiting.id, order, &self.name).await;

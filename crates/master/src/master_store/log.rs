@@ -179,7 +179,7 @@ impl StoreLog {
         let Some(former) = former else { return Ok(()) };
         // One that failed may not close; its file goes all the same.
         if let Err(error) = former.close() {
-            tracing::info!(%error, "the former WAL of master:store was not closed in order");
+            tracing::info!(%error, "cannot close the former WAL file of master:store; the new one has all that it had");
         }
         let archive = rootdir::old_wals_dir();
         self.volume.create_dir_all_durable(&archive)?;
@@ -239,9 +239,12 @@ impl StoreLog {
             state = self.state.lock();
         }
         let Some(log) = state.log.clone() else {
-            return Err(
-                fs::Error::new("write", &dir_of(&self.server), std::io::Error::other("it failed meanwhile")).into()
-            );
+            return Err(fs::Error::new(
+                "write",
+                &dir_of(&self.server),
+                std::io::Error::other("the WAL failed meanwhile"),
+            )
+            .into());
         };
         match state.append(&log, rows, meta.as_ref(), self.clock.now_ms()) {
             Ok(ticket) => Ok((log, ticket)),

@@ -113,9 +113,7 @@ impl Context {
         let (for_hbase, record) = (&self.env.for_hbase, self.env.procedures.record(self.id));
         for_hbase.with_regions(record, states.to_vec(), None, regions, transition).await
     }
-}
 
-impl Context {
     /// HBase's next master is to find that it has failed, and to open these regions again.
     pub(crate) async fn found_rolled_back(&self, regions: Vec<RegionInfo>) -> Result<()> {
         let (for_hbase, record) = (&self.env.for_hbase, self.env.procedures.record(self.id));

@@ -104,7 +104,9 @@ impl Orders {
             Ok(()) => tracing::info!("closed {name}"),
             // All that it had is in its files, and nobody reads it here: whatever the master takes it for, there is nothing to recover. A region server of
             // HBase's aborts. Seen where a master was killed before it had answered, and the next one has deleted the table since.
-            Err(why) => tracing::error!("{name} is closed, and the master does not take it: {why}"),
+            Err(why) => {
+                tracing::error!("closed {name}, and the master refused the report; the region server goes on: {why}")
+            }
         }
         self.submitted.finish(ordered.procedure);
         drop(moved);

@@ -1,6 +1,7 @@
 //! DisableTableProcedure.
 
-use crate::cluster::{RegionState, TableState};
+use super::modify::open_regions_of;
+use crate::cluster::TableState;
 use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
@@ -9,7 +10,7 @@ use crate::procedure::for_hbase::Form;
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind, table_locks};
 use crate::{ErrorKind, MasterError, Result};
 use convert::{from_proto, to_proto};
-use model::{RegionInfo, TableName};
+use model::TableName;
 use proto::pb::{DisableTableState as State, RegionTransitionType};
 use proto::{Any, pb};
 use std::sync::Arc;
@@ -61,14 +62,6 @@ pub(crate) async fn disable(master: &Arc<Master>, table: &TableName) -> Result<(
     master.tables.set_state(table, TableState::Disabled).await
 }
 
-/// Regions that are somewhere, or on their way.
-fn open_regions(master: &Master, table: &TableName) -> Vec<RegionInfo> {
-    let cluster = master.cluster.read();
-    let is_somewhere = |state| matches!(state, RegionState::Open | RegionState::Opening | RegionState::Closing);
-    let open = cluster.regions_of(table).filter(|node| node.is_live() && is_somewhere(node.state));
-    open.map(|node| node.info.clone()).collect()
-}
-
 impl DisableTable {
     fn read(data: &[Any]) -> Result<DisableTable> {
         let state: pb::DisableTableStateData = unpack(data)?;
@@ -105,7 +98,7 @@ impl Procedure<Master> for DisableTable {
     fn execute<'a>(&'a mut self, _step: Step, context: &'a Context) -> BoxFuture<'a, Result<Next>> {
         Box::pin(async move {
             // HBase's closes what is still open when these are closed.
-            let open = open_regions(&context.env, &self.table);
+            let open = open_regions_of(&context.env, &self.table);
             context.found_with_regions(&STEPS, open, RegionTransitionType::Unassign).await?;
             disable(&context.env, &self.table).await?;
             Ok(Next::Done(None))

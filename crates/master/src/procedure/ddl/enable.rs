@@ -30,7 +30,7 @@ const STEPS: [Step; 5] = [
 ];
 
 /// Regions that are nowhere.
-fn closed_regions(master: &Master, table: &TableName) -> Vec<RegionInfo> {
+pub(crate) fn closed_regions(master: &Master, table: &TableName) -> Vec<RegionInfo> {
     let cluster = master.cluster.read();
     let is_somewhere = |state| matches!(state, RegionState::Open | RegionState::Opening);
     let closed = cluster.regions_of(table).filter(|node| node.is_live() && !is_somewhere(node.state));

@@ -145,7 +145,7 @@ pub(crate) fn delete_family(old: &TableDescriptor, family: &Bytes) -> Result<Tab
 }
 
 /// Regions that are open, or were when an earlier attempt stopped half way.
-fn open_regions_of(master: &Master, table: &TableName) -> Vec<RegionInfo> {
+pub(super) fn open_regions_of(master: &Master, table: &TableName) -> Vec<RegionInfo> {
     let cluster = master.cluster.read();
     let begun = |state| matches!(state, RegionState::Open | RegionState::Opening | RegionState::Closing);
     let open = cluster.regions_of(table).filter(|node| node.is_live() && begun(node.state));

@@ -6,7 +6,6 @@ use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
 use crate::procedure::engine::{Procedure, Step, any, malformed, steps, unpack};
-use crate::procedure::for_hbase::Form;
 use crate::procedure::snapshot::recovery::Recovery;
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind};
 use crate::procedure::{infos_from_proto, infos_to_proto, table_locks};
@@ -94,9 +93,7 @@ impl TruncateTable {
             recovery: Recovery::read(snapshot),
         })
     }
-}
 
-impl TruncateTable {
     /// As HBase keeps it from the step on that removes the old regions.
     fn hbase_data(&self) -> Vec<Any> {
         let state = pb::TruncateTableStateData {
@@ -143,14 +140,6 @@ impl Procedure<Master> for TruncateTable {
         (if with_snapshot { State::TruncateTableSnapshot } else { State::TruncateTableClearFsLayout }) as Step
     }
 
-    // Until the old files are gone HBase's keeps the old regions.
-    fn for_hbase(&self) -> Form {
-        if self.recovery.is_planned() {
-            return Form::Failed;
-        }
-        Form::Steps(steps(&[State::TruncateTablePreOperation, State::TruncateTableClearFsLayout]))
-    }
-
     fn execute<'a>(&'a mut self, step: Step, context: &'a Context) -> BoxFuture<'a, Result<Next>> {
         use State::{
             TruncateTableAddToMeta as AddToMeta, TruncateTableAssignRegions as AssignRegions,
@@ -170,7 +159,8 @@ impl Procedure<Master> for TruncateTable {
                 let (name, kept) = (self.table.name.clone(), self.new.clone());
                 let archive =
                     move |volume: &dyn fs::Volume| Ok(rootdir::archive::archive_other_regions(volume, &name, &kept)?);
-                // Whatever of it is done, and of the two steps after it: HBase's removes what it finds.
+                // Before, HBase's master finds it as failed: nothing was changed. From here on HBase's removes what it finds, whatever of this step and the next
+                // two is done.
                 context.found_with(&steps(&removed), self.hbase_data()).await?;
                 master.files.run(archive).await?;
                 return Ok(Next::Unsaved(State::TruncateTableCreateFsLayout as Step));

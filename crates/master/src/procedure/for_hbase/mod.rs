@@ -2,7 +2,7 @@
 //! HBase's own form. Ours reads its own records ([`super::engine::store`]), and of these rows only those of regions.
 //!
 //! Always true, where region servers are other processes:
-//!  1. Before a region is written to hbase:meta as OPENING or CLOSING, a TransitRegionStateProcedure of it is on the disk; before a server is ordered to
+//!  1. Before a region is written to hbase:meta as OPENING or CLOSING, a TransitRegionStateProcedure of it is in the log; before a server is ordered to
 //!     open or close it, the OpenRegionProcedure or CloseRegionProcedure with the order's id; before a server's report is answered, the report.
 //!     An order that HBase's master repeats has the id that the server knows, and a report that it hears is of an order that it knows.
 //!  2. The row of a change says a step of HBase's that may be done again whatever this master has done of it by then. Regions that are to be
@@ -106,7 +106,7 @@ impl ForHBase {
         self.files.run(move |_| inner.log.begin().map_err(|error| MasterError::new(ErrorKind::Io, error))).await
     }
 
-    /// Changes what is found; it is on the disk when this returns.
+    /// Changes what is found; it is in the log when this returns.
     ///
     /// # Errors
     /// The master stops.
@@ -137,7 +137,7 @@ impl ForHBase {
         };
         let mut outcome = self.files.run(write).await;
         while let Err(error) = outcome {
-            tracing::warn!(%error, "the WAL of master:store cannot be written, will try again");
+            tracing::warn!(%error, "cannot write the WAL of master:store, will try again; changes of tables and regions wait until then: is HDFS writable?");
             self.lifetime.pause(PAUSE).await?;
             let inner = Arc::clone(&inner);
             outcome = self

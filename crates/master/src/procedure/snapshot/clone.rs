@@ -2,10 +2,11 @@
 
 use super::{fill, filling, locks_to_fill, place, update_meta};
 use crate::check::check_table;
-use crate::cluster::{RegionState, TableState};
+use crate::cluster::TableState;
 use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
+use crate::procedure::ddl::enable::closed_regions;
 use crate::procedure::engine::{Procedure, Step, any, unpack};
 use crate::procedure::for_hbase::Form;
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind, infos_from_proto, infos_to_proto};
@@ -169,14 +170,7 @@ impl Procedure<Master> for CloneSnapshot {
                 return Ok(Next::Step(State::CloneSnapshotAssignRegions as Step));
             }
             let regions = master.tables.live_regions(&self.table.name);
-            let closed = {
-                let cluster = master.cluster.read();
-                let is_somewhere = |state| matches!(state, RegionState::Open | RegionState::Opening);
-                let node = |info: &&RegionInfo| {
-                    cluster.region(info.encoded_name()).is_some_and(|node| !is_somewhere(node.state))
-                };
-                regions.iter().filter(node).cloned().collect()
-            };
+            let closed = closed_regions(master, &self.table.name);
             context.found_with_regions(&STEPS, closed, RegionTransitionType::Assign).await?;
             master.assignment.assign(regions).await?;
             groups::table_made(master, &self.table.name).await?;
