@@ -1,6 +1,6 @@
 //! Filters at work: an [`Evaluator`] answers a scanner's questions in HBase's order (see the crate's header).
 
-use crate::{Error, Filter, Verdict};
+use crate::{Error, Filter, ListOperator, Verdict};
 use base::Rng;
 use cell::{CellBuffer, CellRef, CellSpec, KeyRef, Order};
 use std::sync::Arc;
@@ -25,9 +25,23 @@ pub struct Evaluator {
     has_filter_row: bool,
     ends_by_cells: bool,
     is_restartable_per_row: bool,
+    takes_first: bool,
 }
 
 impl Filter {
+    /// Whether all it does is to take a row's first cell, or that cell's key.
+    fn takes_first(&self) -> bool {
+        match self {
+            Filter::FirstKeyOnly => true,
+            Filter::List { operator: ListOperator::MustPassAll, filters } => {
+                filters.contains(&Filter::FirstKeyOnly)
+                    && filters.iter().all(|filter| matches!(filter, Filter::FirstKeyOnly | Filter::KeyOnly { .. }))
+            }
+            _ => false,
+        }
+    }
+
+
     /// A fresh evaluator for one region scanner. `reversed`: rows come in descending order (cells of a row ascend
     /// either way). [`Filter::RandomRow`] draws from `rng`.
     pub fn evaluator(&self, reversed: bool, rng: &Arc<Rng>) -> Evaluator {
@@ -38,6 +52,7 @@ impl Filter {
             has_filter_row: node.has_filter_row(),
             ends_by_cells: node.ends_by_cells(),
             is_restartable_per_row: node.is_restartable_per_row(),
+            takes_first: self.takes_first(),
             node,
         }
     }
@@ -71,6 +86,13 @@ impl Evaluator {
     #[inline]
     pub fn is_restartable_per_row(&self) -> bool {
         self.is_restartable_per_row
+    }
+
+    /// Whether the first cell that it is asked about is all that it lets pass of each row, whatever it is, and it refuses no row: it need not be
+    /// asked then.
+    #[inline]
+    pub fn takes_first(&self) -> bool {
+        self.takes_first
     }
 
     /// Whether the row of `first_cell` is skipped. Ask [`Evaluator::filter_all_remaining`] again after a yes.

@@ -15,6 +15,7 @@ pub(crate) mod rows;
 pub(crate) mod selection;
 pub(crate) mod source;
 pub(crate) mod store_scanner;
+mod taking;
 pub(crate) mod update_readers;
 pub(crate) mod version_behavior;
 mod walk;

@@ -47,7 +47,7 @@ fn with_filter(scan: &Scan, filter: Filter) -> Scan {
 
 #[test]
 fn rows_in_files_and_in_memory_are_the_same_whichever_way_they_are_read() {
-    let mut blocked = 0;
+    let (mut blocked, mut shown) = (0, 0);
     for seed in 0..40 {
         let rng = Rng::seeded(seed);
         let server = Server::new(2000);
@@ -77,20 +77,28 @@ fn rows_in_files_and_in_memory_are_the_same_whichever_way_they_are_read() {
             for filter in [Filter::FirstKeyOnly, value("only")] {
                 let both = Filter::all_of(vec![passing.clone(), filter.clone()]);
                 let (walked, judged) = (with_filter(&scan, filter), with_filter(&scan, both));
-                assert_eq!(rows_of(&region, &walked), rows_of(&region, &judged), "seed {seed}: {walked:?}");
+                let judged = rows_of(&region, &judged);
+                assert_eq!(rows_of(&region, &walked), judged, "seed {seed}: {walked:?}");
+                assert_eq!(rows_seen(&region, &walked, &rng, &mut shown), judged, "seed {seed}: {walked:?}");
             }
             let judged = rows_of(&region, &with_filter(&scan, passing));
             assert_eq!(rows_of(&region, &scan), judged, "seed {seed}: {scan:?}");
             assert_eq!(rows_by_many(&region, &scan, &rng, &mut blocked), judged, "seed {seed}: {scan:?}");
+            assert_eq!(rows_seen(&region, &scan, &rng, &mut shown), judged, "seed {seed}: {scan:?}");
+            let keys = with_filter(&scan, Filter::KeyOnly { len_as_val: rng.one_in(2) });
+            assert_eq!(rows_seen(&region, &keys, &rng, &mut 0), rows_of(&region, &keys), "seed {seed}: {keys:?}");
             let page_size = 1 + rng.below(40) as i64;
             let page = Filter::Page { page_size };
             let list = Filter::List { operator: ListOperator::MustPassAll, filters: vec![page.clone()] };
             let first: Vec<_> = judged.into_iter().take(page_size as usize).collect();
+            let paged = with_filter(&scan, page.clone());
+            assert_eq!(rows_seen(&region, &paged, &rng, &mut shown), first, "seed {seed}, page {page_size}: {scan:?}");
             assert_eq!(rows_of(&region, &with_filter(&scan, page)), first, "seed {seed}, page {page_size}: {scan:?}");
             assert_eq!(rows_of(&region, &with_filter(&scan, list)), first, "seed {seed}, page {page_size}: {scan:?}");
         }
     }
     assert!(blocked > 100, "{blocked} steps were begun again");
+    assert!(shown > 10_000, "{shown} rows were shown where they lie");
 }
 
 fn rows_of(region: &Arc<Region>, scan: &Scan) -> Vec<Vec<String>> {
@@ -126,6 +134,34 @@ fn rows_by_many(region: &Arc<Region>, scan: &Scan, rng: &Rng, blocked: &mut usiz
         let used: u64 = out.iter_from(0).map(basalt_region::estimated_bytes).sum();
         assert_eq!(limits.used_bytes, used);
         assert!(starts.is_empty() || scanner.rows_scanned() - before > starts.len() as u64);
+        let mut start = 0;
+        for end in starts.drain(..).chain((!cells.is_empty()).then_some(cells.len())) {
+            rows.push(cells[start..end].to_vec());
+            start = end;
+        }
+        if !progress.more {
+            return rows;
+        }
+    }
+}
+
+/// The same by whoever looks at rows where they lie; adds the number of those to `shown`.
+fn rows_seen(region: &Arc<Region>, scan: &Scan, rng: &Rng, shown: &mut usize) -> Vec<Vec<String>> {
+    let mut scanner = region.scanner(scan).expect("opened");
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    loop {
+        let (mut out, mut starts) = (CellBuffer::new(), Vec::new());
+        let mut limits = Limits { size_bytes: 1 + rng.below(2000), ..Limits::NONE };
+        let before = rows.len();
+        let mut see = |cells: &[cell::CellRef<'_>]| rows.push(cells.iter().map(|cell| show(*cell, 0)).collect());
+        let most = 1 + rng.below(9) as usize;
+        let stepped = scanner.view_rows(&mut limits, &mut out, &mut see, most, &mut starts);
+        let (progress, were_shown) = stepped.expect("read");
+        assert_eq!(were_shown, rows.len() > before);
+        assert!(rows.len() - before <= most);
+        *shown += rows.len() - before;
+        let cells = show_all(&out, 0);
+        assert!(cells.is_empty() || !were_shown, "rows are copied or shown");
         let mut start = 0;
         for end in starts.drain(..).chain((!cells.is_empty()).then_some(cells.len())) {
             rows.push(cells[start..end].to_vec());

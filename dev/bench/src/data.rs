@@ -49,6 +49,16 @@ pub fn put(n: u64, value: &[u8], durability: Durability) -> Mutation {
     Mutation { durability, ..Mutation::new(MutationKind::Put, row, cells) }
 }
 
+/// A Put of the `n`th row with a long key and four small cells.
+pub fn narrow(n: u64) -> Mutation {
+    let row = Bytes::from(format!("NASalesforce.com\0Dashboard\0{:016x}", n.wrapping_mul(0x9E37_79B9_7F4A_7C15)));
+    let number = (n as u32).to_be_bytes();
+    let columns: [(&[u8], &[u8]); 4] = [(b"_0", b""), (b"core", &number), (b"db", &number), (b"visitors", &number)];
+    let cell = |(qualifier, value)| CellSpec { qualifier, ..spec(&row, value) };
+    let cells = CellBlock::from_specs(columns.map(cell));
+    Mutation { durability: Durability::SkipWal, ..Mutation::new(MutationKind::Put, row.clone(), cells) }
+}
+
 /// Puts of the rows in `rows`.
 pub fn puts(rows: impl Iterator<Item = u64>, durability: Durability) -> Vec<Mutation> {
     let value = value(VALUE_BYTES, &Rng::seeded(1));

@@ -3,10 +3,11 @@
 use super::limits::{Limits, Progress};
 use super::open::RegionReader;
 use super::rows::RowReader;
+use super::taking::Viewer;
 use crate::error::{RegionError, Result};
 use crate::region::Region;
 use base::ReadPoint;
-use cell::CellBuffer;
+use cell::{CellBuffer, CellRef};
 use hfile::Residency;
 use key_statistics::Kind;
 use model::Scan;
@@ -153,6 +154,43 @@ impl RegionScanner {
             self.told_of_rows(out, from, bytes_before, row_offsets);
         }
         progress
+    }
+
+    /// As [`RegionScanner::next_rows`], for who makes something of rows at once: where that can be, rows are shown to `viewer` where they lie,
+    /// each whole and once, and nothing is added to `out`. Whether any were.
+    ///
+    /// # Errors
+    /// As [`RegionScanner::next_rows`]. What was shown before counts.
+    pub fn view_rows(
+        &mut self,
+        limits: &mut Limits,
+        out: &mut CellBuffer,
+        viewer: &mut Viewer<'_>,
+        max_rows: usize,
+        row_offsets: &mut Vec<usize>,
+    ) -> Result<(Progress, bool)> {
+        self.region.core().check_open()?;
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        let (from, bytes_before, filtered_before) = (out.len(), out.bytes().len(), self.rows.rows_filtered);
+        let core = self.region.core();
+        let mut shown = 0;
+        let mut show = |cells: &[CellRef<'_>]| {
+            shown += 1;
+            let bytes = || cells.iter().map(|cell| cell.bytes().len()).sum();
+            core.rows_passed(Kind::Read, 1, |_| (cells[0].row(), bytes()));
+            viewer(cells);
+        };
+        let progress = self.rows.view_rows(limits, out, max_rows, row_offsets, Some(&mut show));
+        let filtered = self.rows.rows_filtered - filtered_before;
+        core.counters.read_rows(shown.max(1 + row_offsets.len() as u64), filtered);
+        if progress.is_err() {
+            out.truncate(from);
+        } else if shown == 0 {
+            self.told_of_rows(out, from, bytes_before, row_offsets);
+        }
+        progress.map(|progress| (progress, shown > 0))
     }
 
     /// The rows from cell `from` on have passed; the second and those after it begin at `row_offsets`.

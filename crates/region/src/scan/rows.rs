@@ -10,6 +10,7 @@ use super::backoff::AttemptBackoff;
 use super::limits::{Limits, Progress, Reason};
 use super::source::AnyRun;
 use super::store_scanner::StoreScanner;
+use super::taking::{Copying, Showing, Viewer};
 use super::walk::{Walk, Walked};
 use crate::core::RegionCore;
 use crate::error::{RegionError, Result};
@@ -247,7 +248,19 @@ impl RowReader {
         max_rows: usize,
         row_offsets: &mut Vec<usize>,
     ) -> Result<Progress> {
-        let read = self.read_rows(limits, out, max_rows, row_offsets);
+        self.view_rows(limits, out, max_rows, row_offsets, None)
+    }
+
+    /// The same; where rows can be seen where they lie they are shown to the viewer and not added to `out`.
+    pub(crate) fn view_rows(
+        &mut self,
+        limits: &mut Limits,
+        out: &mut CellBuffer,
+        max_rows: usize,
+        row_offsets: &mut Vec<usize>,
+        viewer: Option<&mut Viewer<'_>>,
+    ) -> Result<Progress> {
+        let read = self.read_rows(limits, out, max_rows, row_offsets, viewer);
         if read.is_err() {
             // What was read is given up.
             self.row_counts().for_each(RowCount::forget);
@@ -261,6 +274,7 @@ impl RowReader {
         out: &mut CellBuffer,
         max_rows: usize,
         row_offsets: &mut Vec<usize>,
+        mut viewer: Option<&mut Viewer<'_>>,
     ) -> Result<Progress> {
         let from = out.len();
         let used_before = limits.used_bytes;
@@ -274,7 +288,7 @@ impl RowReader {
             if self.may_walk
                 && self.place == Place::BetweenRows
                 && limits.batch_cells == 0
-                && let Some(bytes) = self.walk(limits, out, max_rows, row_offsets)
+                && let Some(bytes) = self.walk(limits, out, max_rows, row_offsets, viewer.as_deref_mut())
             {
                 self.note_bytes(bytes);
                 let reason = if limits.is_full() { Reason::Size } else { Reason::RowDone };
@@ -328,8 +342,8 @@ impl RowReader {
         }
     }
 
-    /// Walks over plain rows up to some that are taken: their cells are added to `out` and counted in `limits`, their bytes returned. The row
-    /// after them, or one that is not plain, is next.
+    /// Walks over plain rows up to some that are taken: their cells are added to `out`, or shown, and counted in `limits`, their bytes
+    /// returned. The row after them, or one that is not plain, is next.
     #[inline]
     fn walk(
         &mut self,
@@ -337,12 +351,14 @@ impl RowReader {
         out: &mut CellBuffer,
         max_rows: usize,
         row_offsets: &mut Vec<usize>,
+        viewer: Option<&mut Viewer<'_>>,
     ) -> Option<u64> {
         if !self.backoff.is_due() {
             return None;
         }
         let scanner = self.essential.first_mut()?;
         let (run, others_from, matcher) = scanner.run()?;
+        let showing = viewer.and_then(|viewer| Showing::new(self.filter.as_ref(), viewer));
         let walk = Walk {
             matcher,
             others_from,
@@ -356,9 +372,12 @@ impl RowReader {
             stop_row: &self.stop_row,
             include_stop_row: self.include_stop_row,
         };
-        let (walked, are_in_memory) = match run {
-            AnyRun::File(run) => (walk.rows(run, out, row_offsets, &mut self.row), false),
-            AnyRun::Memory(run) => (walk.rows(run, out, row_offsets, &mut self.row), true),
+        let last_row = &mut self.row;
+        let (walked, are_in_memory) = match (run, showing) {
+            (AnyRun::File(run), None) => (walk.rows(run, &mut Copying::new(out, row_offsets), last_row), false),
+            (AnyRun::Memory(run), None) => (walk.rows(run, &mut Copying::new(out, row_offsets), last_row), true),
+            (AnyRun::File(run), Some(mut showing)) => (walk.rows(run, &mut showing, last_row), false),
+            (AnyRun::Memory(run), Some(mut showing)) => (walk.rows(run, &mut showing, last_row), true),
         };
         let Walked { refused, taken, taken_bytes, is_unclear } = walked;
         let passed = refused + taken as u64;

@@ -1,15 +1,16 @@
 //! The fast path through rows where nothing is to be decided but by the filter: one family, forwards, the row in one source alone, every
 //! cell a put, and of each asked column one version or only one wanted. Such a row is looked at in place, ahead of the source's position, and nothing
 //! is kept of it until it is known whole; so wherever something else turns up the row is matched from its start on the general path
-//! ([`super::store_scanner`]), which also seeks where much is to be passed.
+//! ([`super::store_scanner`]), which also seeks where much is to be passed. What becomes of a row that is taken says a [`Taking`].
 
 use super::limits::{Limits, estimated_bytes};
 use super::matcher::Matcher;
 use super::source::Run;
+use super::taking::Taking;
 use base::effort::BYTES_PER_UNIT;
 use bytes::Bytes;
 use cell::key::same_bytes;
-use cell::{CellBuffer, CellRef, CellType, Order};
+use cell::{CellRef, CellType, Order};
 use filter::{Evaluator, Verdict};
 use std::cmp::Ordering;
 
@@ -86,14 +87,13 @@ enum Row {
 }
 
 impl Walk<'_, '_> {
-    /// Goes over rows until as many as are wanted are taken or the limits are met; their cells are added to `out`, and where the second and
-    /// each later one begins in it to `row_offsets`. `last_row` becomes the row that was passed last, if any was.
+    /// Goes over rows until as many as are wanted are taken or the limits are met. `last_row` becomes the row that was passed last, if
+    /// any was.
     #[inline]
     pub(super) fn rows<'a>(
         mut self,
         mut run: impl Run<'a>,
-        out: &mut CellBuffer,
-        row_offsets: &mut Vec<usize>,
+        taking: &mut impl Taking<'a>,
         last_row: &mut Vec<u8>,
     ) -> Walked {
         let mut walked = Walked::default();
@@ -109,13 +109,10 @@ impl Walk<'_, '_> {
                 walked.is_unclear = last.is_none();
                 break;
             }
-            let start = out.len();
-            match self.row(&mut run, first, row, out) {
+            match self.row(&mut run, first, row, taking) {
                 Row::Refused => walked.refused += 1,
                 Row::Taken(bytes) => {
-                    if walked.taken > 0 {
-                        row_offsets.push(start);
-                    }
+                    taking.take();
                     walked.taken += 1;
                     walked.taken_bytes += bytes;
                     self.limits.used_bytes += bytes;
@@ -150,34 +147,32 @@ impl Walk<'_, '_> {
 
     /// One row; afterwards the run stands at the next, unless the row is unclear: then it is as if nobody had looked.
     #[inline]
-    fn row<'a>(&mut self, run: &mut impl Run<'a>, first: CellRef<'a>, row: &[u8], out: &mut CellBuffer) -> Row {
-        let from = out.len();
+    fn row<'a>(
+        &mut self,
+        run: &mut impl Run<'a>,
+        first: CellRef<'a>,
+        row: &[u8],
+        taking: &mut impl Taking<'a>,
+    ) -> Row {
+        taking.begin_row();
         let budget = *self.budget;
-        let result = match self.cells(run, first, row, out) {
+        let result = match self.cells(run, first, row, taking) {
             None => {
-                out.truncate(from);
+                taking.give_back();
                 *self.budget = budget;
                 Row::Unclear
             }
-            Some(_) if out.len() == from => Row::Refused,
-            Some(bytes) => self.finish(bytes, from, out),
+            Some(_) if taking.has_none() => Row::Refused,
+            Some(bytes) => match &mut self.filter {
+                None => Row::Taken(bytes),
+                Some(filter) if filter.takes_first() => Row::Taken(bytes),
+                Some(filter) => taking.finish(filter, bytes).map_or(Row::Refused, Row::Taken),
+            },
         };
-        if let Some(filter) = &mut self.filter {
+        if let Some(filter) = self.filter.as_mut().filter(|filter| !filter.takes_first()) {
             filter.reset();
         }
         result
-    }
-
-    /// The row's cells are in `out`: whether the filter keeps them.
-    fn finish(&mut self, bytes: u64, from: usize, out: &mut CellBuffer) -> Row {
-        let Some(filter) = &mut self.filter else { return Row::Taken(bytes) };
-        if filter.finish_row(out, from) || out.len() == from {
-            return Row::Refused;
-        }
-        if filter.has_filter_row() {
-            return Row::Taken(out.iter_from(from).map(estimated_bytes).sum());
-        }
-        Row::Taken(bytes)
     }
 
     /// Adds the row's cells that are wanted; their bytes, or `None` when the row is unclear.
@@ -187,7 +182,7 @@ impl Walk<'_, '_> {
         run: &mut impl Run<'a>,
         first: CellRef<'a>,
         row: &[u8],
-        out: &mut CellBuffer,
+        taking: &mut impl Taking<'a>,
     ) -> Option<u64> {
         let mut columns = Columns { asked: self.matcher.asked_columns(), next: 0 };
         let mut cell = first;
@@ -210,10 +205,7 @@ impl Walk<'_, '_> {
             if is_wanted {
                 passed = 0;
                 run.expect_next();
-                match &self.filter {
-                    Some(filter) if filter.transforms() => filter.transform_cell(cell, out),
-                    _ => out.push(cell),
-                }
+                taking.add(cell, self.filter.as_deref());
                 let cell_bytes = estimated_bytes(cell);
                 bytes += cell_bytes;
                 if self.gives_up {
@@ -222,6 +214,9 @@ impl Walk<'_, '_> {
                 if bytes > self.max_row_bytes {
                     return None;
                 }
+            }
+            if is_last && (!is_asked || is_row_done || self.matcher.takes_one_version()) {
+                return self.pass_row(run, row, passed).then_some(bytes);
             }
             cell = loop {
                 let next = run.step()?;
@@ -248,10 +243,25 @@ impl Walk<'_, '_> {
         }
     }
 
+    /// Steps over the rest of a row of which nothing more is wanted, where that is not much: whether it did.
+    #[inline]
+    fn pass_row<'a>(&mut self, run: &mut impl Run<'a>, row: &[u8], passed: u32) -> bool {
+        for _ in passed..=NEAR_CELLS {
+            match run.step() {
+                Some(next) if same_bytes(next.row(), row) => *self.budget = self.budget.saturating_sub(1),
+                next => return next.is_some(),
+            }
+        }
+        false
+    }
+
     /// Whether the cell is wanted, and whether nothing more of its row is. `None`: the filter said something else.
     #[inline]
     fn ask_filter(&mut self, cell: CellRef<'_>) -> Option<(bool, bool)> {
         let Some(filter) = &mut self.filter else { return Some((true, false)) };
+        if filter.takes_first() {
+            return Some((true, true));
+        }
         match filter.filter_cell(cell) {
             Ok(Verdict::Include | Verdict::IncludeAndNextCol) => Some((true, false)),
             Ok(Verdict::IncludeAndSeekNextRow) => Some((true, true)),

@@ -247,6 +247,11 @@ impl Groups {
 
     /// Number of the group that the row which has been walked is in.
     fn group(&mut self) -> usize {
+        if let Some(last) = self.last_group
+            && self.is_in_last_group()
+        {
+            return last;
+        }
         let mut key = std::mem::take(&mut self.group_key);
         key.clear();
         for at in &self.of_groups {
@@ -254,11 +259,7 @@ impl Groups {
             key.extend_from_slice(&(value.len() as u32).to_be_bytes());
             key.extend_from_slice(value);
         }
-        let known = match self.last_group {
-            Some(last) if key == self.last_group_key => Some(last),
-            _ => self.groups.get(&key[..]).copied(),
-        };
-        let group = known.unwrap_or_else(|| {
+        let group = self.groups.get(&key[..]).copied().unwrap_or_else(|| {
             let number = self.groups.len();
             self.bytes += key.len() + GROUP_OVERHEAD_BYTES * (1 + self.of_aggregates.len());
             self.groups.insert(key.clone(), number);
@@ -269,6 +270,19 @@ impl Groups {
         // The other is written over by the next row.
         self.group_key = std::mem::replace(&mut self.last_group_key, key);
         group
+    }
+
+    /// Whether the row that has been walked is in the group of the one before.
+    fn is_in_last_group(&self) -> bool {
+        let mut rest = &self.last_group_key[..];
+        self.of_groups.iter().all(|at| {
+            let value = self.value(*at);
+            let part = rest.split_at_checked(4 + value.len());
+            part.is_some_and(|(part, after)| {
+                rest = after;
+                part[..4] == (value.len() as u32).to_be_bytes() && part[4..] == *value
+            })
+        })
     }
 
     /// Takes in the row that has been walked.

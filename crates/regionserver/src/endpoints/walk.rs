@@ -1,5 +1,5 @@
 //! A scan of a region from end to end whose cells are folded, not sent: in pieces that are bounded in time and memory,
-//! each on a lane of the scheduler, so that no call keeps a thread or holds a wide row.
+//! each on a lane of the scheduler, so that no call keeps a thread or holds a wide row. Cells are looked at where they lie as far as that can be.
 
 use crate::blocking::{Caller, on_lane};
 use crate::errors::exception_of;
@@ -8,7 +8,7 @@ use crate::server::RegionServer;
 use base::PausePoint;
 use cell::{CellBuffer, CellRef};
 use model::Scan;
-use region::{Limits, Reason, Region, RegionScanner};
+use region::{Limits, Progress, Reason, Region, RegionScanner};
 use rpc::exception::Exception;
 use scheduler::LaneName;
 use std::sync::Arc;
@@ -31,6 +31,18 @@ pub(super) trait Fold: Send + 'static {
     /// The cells since the last time were one row (one batch of it where the scan has a batch). Said once more, without
     /// cells, when the scan's last rows had nothing to give: so often HBase asks its scanner.
     fn end_of_result(&mut self) {}
+
+    /// A whole row, seen where it lies: as if its cells had been said one by one, and the end of the result.
+    ///
+    /// # Errors
+    /// As [`Fold::cell`].
+    fn row(&mut self, cells: &[CellRef<'_>]) -> Result<(), Exception> {
+        for cell in cells {
+            self.cell(*cell)?;
+        }
+        self.end_of_result();
+        Ok(())
+    }
 
     /// The scan is over.
     ///
@@ -105,39 +117,23 @@ impl<F: Fold> Walk<F> {
             };
             self.cells.clear();
             self.row_offsets.clear();
-            let next = self.scanner.next_rows(&mut limits, &mut self.cells, STEP_ROWS, &mut self.row_offsets);
-            let progress = next.map_err(|error| exception_of(&server.escalate_fatal(error)))?;
-            // A row that seemed to go on may not have.
-            let mut row_ended_late = false;
-            if let Some(open) = &self.open_row
-                && (if self.cells.is_empty() { !progress.partial } else { self.cells.get(0).row() != &open[..] })
-            {
-                self.open_row = None;
-                self.fold.end_of_result();
-                row_ended_late = true;
-            }
-            let mut cells = self.cells.iter_from(0);
-            let mut last_row_from = 0;
-            for offset in &self.row_offsets {
-                for cell in cells.by_ref().take(offset - last_row_from) {
-                    self.fold.cell(cell)?;
+            let mut failed = None;
+            let (fold, open_row) = (&mut self.fold, &mut self.open_row);
+            let mut view = |cells: &[CellRef<'_>]| {
+                // A row that seemed to go on has not.
+                if open_row.take().is_some() {
+                    fold.end_of_result();
                 }
-                last_row_from = *offset;
-                self.open_row = None;
-                self.fold.end_of_result();
-            }
-            for cell in cells {
-                self.fold.cell(cell)?;
-            }
-            let has_last_row = self.cells.len() > last_row_from;
-            let cut = progress.partial && progress.reason != Reason::Batch;
-            if cut {
-                if has_last_row {
-                    self.open_row = Some(self.cells.get(last_row_from).row().to_vec());
+                if failed.is_none() {
+                    failed = fold.row(cells).err();
                 }
-            } else if has_last_row || (!progress.more && !row_ended_late) {
-                self.open_row = None;
-                self.fold.end_of_result();
+            };
+            let (out, row_offsets) = (&mut self.cells, &mut self.row_offsets);
+            let next = self.scanner.view_rows(&mut limits, out, &mut view, STEP_ROWS, row_offsets);
+            let (progress, were_shown) = next.map_err(|error| exception_of(&server.escalate_fatal(error)))?;
+            failed.map_or(Ok(()), Err)?;
+            if !were_shown {
+                self.fold_copied(progress)?;
             }
             if !progress.more {
                 return Ok(false);
@@ -146,5 +142,42 @@ impl<F: Fold> Walk<F> {
                 return Ok(true);
             }
         }
+    }
+
+    /// Folds what a step has added.
+    fn fold_copied(&mut self, progress: Progress) -> Result<(), Exception> {
+        // A row that seemed to go on may not have.
+        let mut row_ended_late = false;
+        if let Some(open) = &self.open_row
+            && (if self.cells.is_empty() { !progress.partial } else { self.cells.get(0).row() != &open[..] })
+        {
+            self.open_row = None;
+            self.fold.end_of_result();
+            row_ended_late = true;
+        }
+        let mut cells = self.cells.iter_from(0);
+        let mut last_row_from = 0;
+        for offset in &self.row_offsets {
+            for cell in cells.by_ref().take(offset - last_row_from) {
+                self.fold.cell(cell)?;
+            }
+            last_row_from = *offset;
+            self.open_row = None;
+            self.fold.end_of_result();
+        }
+        for cell in cells {
+            self.fold.cell(cell)?;
+        }
+        let has_last_row = self.cells.len() > last_row_from;
+        let cut = progress.partial && progress.reason != Reason::Batch;
+        if cut {
+            if has_last_row {
+                self.open_row = Some(self.cells.get(last_row_from).row().to_vec());
+            }
+        } else if has_last_row || (!progress.more && !row_ended_late) {
+            self.open_row = None;
+            self.fold.end_of_result();
+        }
+        Ok(())
     }
 }

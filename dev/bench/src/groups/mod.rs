@@ -35,6 +35,7 @@ pub const ALL: &[Group] = &[
     update::GROUP,
     get::GROUP,
     scan::GROUP,
+    scan::NARROW,
     disk::GROUP,
     work::FLUSH,
     work::COMPACTION,

@@ -5,7 +5,7 @@ use crate::data::{self, Engine, VALUE_BYTES};
 use crate::measure::{Done, Session, Size};
 use base::Rng;
 use bytes::Bytes;
-use cell::CellBuffer;
+use cell::{CellBuffer, CellRef};
 use filter::{Comparator, CompareOp, Filter};
 use model::Scan;
 use region::{Limits, Region};
@@ -16,6 +16,14 @@ pub const GROUP: Group = Group {
     names: &["scan.full.memory", "scan.full.cached", "scan.full.cold", "scan.range100", "scan.filtered"],
     needs_server: false,
     run,
+};
+
+/// Rows as `basalt-sql` writes them: a key of 40 bytes, an empty cell that says that the row is there, and three numbers. Counted, and with one
+/// column read, as the endpoint of grouped aggregates goes over them.
+pub const NARROW: Group = Group {
+    names: &["narrow.count.memory", "narrow.count.cached", "narrow.column.memory", "narrow.column.cached"],
+    needs_server: false,
+    run: run_narrow,
 };
 
 /// Rows of a short scan.
@@ -65,6 +73,54 @@ fn run(session: &mut Session<'_>) -> anyhow::Result<()> {
             Ok(Done { ops: n, bytes })
         },
     )
+}
+
+fn run_narrow(session: &mut Session<'_>) -> anyhow::Result<()> {
+    let rows_in_all = session.scale().rows;
+    let engine = Engine::on_disk(session.scratch()?, SyncMode::Written)?;
+    let region = engine.region()?;
+    let mutations: Vec<_> = (0..rows_in_all).map(data::narrow).collect();
+    mutations.chunks(100).try_for_each(|chunk| data::apply(&region, chunk))?;
+    let filter = Filter::all_of(vec![Filter::FirstKeyOnly, Filter::KeyOnly { len_as_val: false }]);
+    let count = Scan { filter: Some(Arc::new(filter)), ..Scan::default() };
+    let asked = [&b"_0"[..], b"core"].map(Bytes::from_static).into_iter().collect();
+    let column = Scan { columns: [(Bytes::from_static(data::FAMILY), asked)].into(), ..Scan::default() };
+    let whole = |session: &mut Session<'_>, name: &str, scan: &Scan, each: u64| {
+        session.measure(
+            name,
+            Size::Timed { most: u64::MAX, step: rows_in_all },
+            |_| Ok(()),
+            |(), n| {
+                for _ in 0..n / rows_in_all {
+                    let seen = in_steps(&region, scan)?;
+                    anyhow::ensure!(seen == each * rows_in_all, "{seen} cells, not {each} of each row");
+                }
+                Ok(Done { ops: n, bytes: 0 })
+            },
+        )
+    };
+    whole(session, "narrow.count.memory", &count, 1)?;
+    whole(session, "narrow.column.memory", &column, 2)?;
+    data::flush(&region)?;
+    whole(session, "narrow.count.cached", &count, 1)?;
+    whole(session, "narrow.column.cached", &column, 2)
+}
+
+/// Goes over `scan` as an endpoint that folds cells does; returns the number of cells.
+fn in_steps(region: &Arc<Region>, scan: &Scan) -> anyhow::Result<u64> {
+    let mut scanner = region.scanner(scan)?;
+    let (mut out, mut row_offsets, mut seen) = (CellBuffer::new(), Vec::new(), 0);
+    loop {
+        let mut limits = Limits { size_bytes: 256 << 10, partial_rows: true, ..Limits::default() };
+        out.clear();
+        row_offsets.clear();
+        let mut view = |cells: &[CellRef<'_>]| seen += cells.len() as u64;
+        let (progress, _) = scanner.view_rows(&mut limits, &mut out, &mut view, 1024, &mut row_offsets)?;
+        seen += out.len() as u64;
+        if !progress.more {
+            return Ok(seen);
+        }
+    }
 }
 
 /// Steps through `scan` as the server does, emptying the buffer as replies leave; returns the number of cells.
