@@ -182,7 +182,7 @@ pub enum Command {
     Fuzz(Fuzz),
     /// `basalt-sql`: its workspace is built and tested, its answers are compared with PostgreSQL's
     Sql {
-        /// Only the files with this in their name; `tpch=SCALE`: TPC-H instead; `bench=ROWS`: what it costs beside PostgreSQL
+        /// Only the files with this in their name; `tpch=SCALE`: TPC-H instead; `bench=ROWS`: what it costs beside PostgreSQL and Phoenix
         only: Option<String>,
     },
     /// The hand-made concurrent parts, each test under many orders of its threads' operations

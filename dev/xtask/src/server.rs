@@ -31,6 +31,8 @@ pub struct Site {
     pub extra: &'static [(&'static str, &'static str)],
     /// Classes that the real HBase is to find besides its own.
     pub classes: Option<PathBuf>,
+    /// A directory of jars that the real HBase is to find behind its own.
+    pub jars: Option<PathBuf>,
     zookeeper_port: u16,
     master_port: u16,
     regionserver_port: u16,
@@ -87,6 +89,7 @@ impl Site {
             heap: "2g",
             extra: &[],
             classes: None,
+            jars: None,
             zookeeper_port,
             master_port,
             regionserver_port,
@@ -193,6 +196,7 @@ impl Site {
             .env("LOGS", self.dir.join("logs"))
             .env("PIDFILE", &pid_file)
             .env("SERVER_CP", self.classes.as_deref().unwrap_or(Path::new("")))
+            .env("SERVER_JARS", self.jars.as_deref().unwrap_or(Path::new("")))
             .env("SERVER_XML", properties)
             .stdout(Stdio::null());
         run::must("start-hbase.sh", &mut start)?;

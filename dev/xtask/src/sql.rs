@@ -14,14 +14,20 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use crate::report::{Outcome, Report};
-use crate::{run, server, sql_bench, sql_filter, sql_phoenix, sql_tpch, toolchain};
+use crate::{run, server, sql_bench, sql_bench_phoenix, sql_filter, sql_phoenix, sql_tpch, toolchain};
 
 /// The whole of one file, and of the tests.
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// Builds, tests, compares. `only` chooses files by a part of their name; `tpch=SCALE` is TPC-H instead, `bench=ROWS` and
-/// `filter=ROWS` are measurements. `BASALT_SQL_BINARY` is another build of it, which is not built and tested then.
+/// `filter=ROWS` are measurements. `BASALT_SQL_BINARY` is another build of it, which is not built and tested then. `phoenix-bench=ROWS` is the
+/// part of `bench=ROWS` that measures Apache Phoenix, and wants nothing of ours.
 pub fn run(report: &mut Report, only: Option<&str>) {
+    let (word, value) = only.map(|only| only.split_once('=').unwrap_or((only, ""))).unwrap_or_default();
+    if word == "phoenix-bench" {
+        report.part("the cost of Apache Phoenix", || phoenix_bench(value.parse().unwrap_or(1_000_000), &[]));
+        return;
+    }
     if std::env::var_os("BASALT_SQL_BINARY").is_none() {
         // Where a build goes on beside, cargo waits for it.
         let built = report.step("basalt-sql is built", || run::must("cargo", cargo().args(BUILD)));
@@ -30,7 +36,6 @@ pub fn run(report: &mut Report, only: Option<&str>) {
         }
         report.step("its tests", || run::must("cargo", cargo().args(["test", "--quiet", "--workspace"])));
     }
-    let (word, value) = only.map(|only| only.split_once('=').unwrap_or((only, ""))).unwrap_or_default();
     match word {
         "tpch" => {
             let scale = if value.is_empty() { "0.01" } else { value };
@@ -38,7 +43,9 @@ pub fn run(report: &mut Report, only: Option<&str>) {
         }
         "bench" => {
             let rows = value.parse().unwrap_or(1_000_000);
-            report.part("its cost beside PostgreSQL's", || bench(rows));
+            let mut in_files = Vec::new();
+            report.part("its cost beside PostgreSQL's", || bench(rows, &mut in_files));
+            report.part("its cost beside Apache Phoenix's", || phoenix_bench(rows, &in_files));
         }
         "filter" => {
             let rows = value.parse().unwrap_or(1_000_000);
@@ -454,6 +461,13 @@ fn texts(only: Option<&str>) -> anyhow::Result<Vec<(String, String)>> {
     Ok(texts)
 }
 
+/// Where scripts, rows and logs are kept.
+fn scratch() -> anyhow::Result<PathBuf> {
+    let dir = run::scratch()?.join("sql");
+    std::fs::create_dir_all(&dir)?;
+    Ok(dir)
+}
+
 /// A server of ours with `basalt-sql`, and a PostgreSQL.
 struct Servers {
     dir: PathBuf,
@@ -467,8 +481,7 @@ struct Servers {
 
 impl Servers {
     fn start() -> anyhow::Result<Servers> {
-        let dir = run::scratch()?.join("sql");
-        std::fs::create_dir_all(&dir)?;
+        let dir = scratch()?;
         let mut site = server::Site::new(server::Kind::Basalt, Path::new(""), "sql")?;
         let basalt = site.start()?;
         let nobody = dir.join("no-users").display().to_string();
@@ -510,7 +523,7 @@ fn filter(rows: u64) -> anyhow::Result<Outcome> {
     Ok(Outcome { passed, failures: servers.stop()? })
 }
 
-fn bench(rows: u64) -> anyhow::Result<Outcome> {
+fn bench(rows: u64, in_files: &mut Vec<sql_bench::Pushed>) -> anyhow::Result<Outcome> {
     let servers = Servers::start()?;
     let [ours, theirs] = &servers.targets();
     let basalt = servers.basalt.process().context("a server that runs")?;
@@ -524,8 +537,16 @@ fn bench(rows: u64) -> anyhow::Result<Outcome> {
         let mut shell = Command::new(server::binary());
         run::stdout("basalt shell", shell.args(["shell", "-n", "-q", &servers.site.zookeeper()]).arg(&file)).map(drop)
     };
-    let passed = sql_bench::compare(&both, &postgres_programs()?.join("pgbench"), &servers.dir, rows, flush)?;
+    let (passed, measured) =
+        sql_bench::compare(&both, &postgres_programs()?.join("pgbench"), &servers.dir, rows, flush)?;
+    *in_files = measured;
     Ok(Outcome { passed, failures: servers.stop()? })
+}
+
+/// Beside what was measured of ours, if anything was.
+fn phoenix_bench(rows: u64, ours: &[sql_bench::Pushed]) -> anyhow::Result<Outcome> {
+    let passed = sql_bench_phoenix::compare(&scratch()?, rows, ours)?;
+    Ok(Outcome { passed, failures: Vec::new() })
 }
 
 fn compare(only: Option<&str>) -> anyhow::Result<Outcome> {

@@ -82,7 +82,8 @@ impl Measured<'_> {
     }
 }
 
-fn rows_file(dir: &Path, rows: u64) -> anyhow::Result<PathBuf> {
+/// The rows as a file of values with commas between, made on first use.
+pub fn rows_file(dir: &Path, rows: u64) -> anyhow::Result<PathBuf> {
     let path = dir.join(format!("events-{rows}.csv"));
     if path.exists() {
         return Ok(path);
@@ -120,14 +121,21 @@ fn script(target: &Target, text: &str, log: &Path) -> anyhow::Result<Vec<String>
     Ok(run::stdout("psql", &mut psql)?.lines().map(str::to_owned).collect())
 }
 
-/// Loads and asks; prints a table. `flush` has the table's rows written to files.
+/// What a query cost that the servers compute, of rows in files.
+pub struct Pushed {
+    pub name: &'static str,
+    pub ms: f64,
+    pub cores: f64,
+}
+
+/// Loads and asks; prints a table. `flush` has the table's rows written to files. Gives back how much was measured, and what is to be compared.
 pub fn compare(
     both: &[Measured<'_>; 2],
     pgbench: &Path,
     dir: &Path,
     rows: u64,
     flush: impl Fn(&str) -> anyhow::Result<()>,
-) -> anyhow::Result<usize> {
+) -> anyhow::Result<(usize, Vec<Pushed>)> {
     let file = rows_file(dir, rows)?;
     let columns =
         "host char(2), domain text, feature text, at timestamp, n bigint, core integer, db integer, visitors integer";
@@ -165,7 +173,7 @@ pub fn compare(
     }
     pushed("in memory", &both[0], dir)?;
     flush("events")?;
-    pushed("in files, cached", &both[0], dir)?;
+    let in_files = pushed("in files, cached", &both[0], dir)?;
     println!(
         "\n| one row by its key, {CLIENTS} connections | protocol | a second | p50, ms | p99, ms | cores, µs each |\n|---|---|---|---|---|---|"
     );
@@ -174,24 +182,26 @@ pub fn compare(
             println!("| {} | {mode} | {} |", measured.target.name, points(measured, pgbench, dir, mode)?);
         }
     }
-    Ok(QUERIES.len() + 2 * PUSHED.len() + 3)
+    Ok((QUERIES.len() + 2 * PUSHED.len() + 3, in_files))
 }
 
 /// What the servers compute beside rows that are read; prints a table.
-fn pushed(rows_are: &str, ours: &Measured<'_>, dir: &Path) -> anyhow::Result<()> {
+fn pushed(rows_are: &str, ours: &Measured<'_>, dir: &Path) -> anyhow::Result<Vec<Pushed>> {
     // What was just written is read once, so that both find it in the cache.
     asked(ours, dir, "select count(*), sum(core) from events")?;
     println!(
         "\n| rows {rows_are} | in the servers, ms | cores, ms | rows read, ms | cores, ms | time | cores |\n|---|---|---|---|---|---|---|"
     );
+    let mut measured = Vec::new();
     for (name, query, rows_read) in PUSHED {
         let ((ms, cores), (ms_of_rows, cores_of_rows)) = (asked(ours, dir, query)?, asked(ours, dir, rows_read)?);
         let (time, part) = (ms / ms_of_rows, cores / cores_of_rows);
         let verdict = |part: f64, most: f64| format!("{part:.2}{}", if part <= most { "" } else { ": missed" });
         let (time, part) = (verdict(time, PUSHED_TIME), verdict(part, PUSHED_CORES));
         println!("| {name} | {ms:.0} | {cores:.0} | {ms_of_rows:.0} | {cores_of_rows:.0} | {time} | {part} |");
+        measured.push(Pushed { name, ms, cores });
     }
-    Ok(())
+    Ok(measured)
 }
 
 /// Median milliseconds of a query as `psql` sees it, which asks several times in one session, and the servers' milliseconds of cores.

@@ -84,13 +84,18 @@ fn may_install() -> bool {
 
 /// The directory with every jar; fetched on first use (about a minute).
 pub fn jars() -> anyhow::Result<PathBuf> {
+    jars_with(&[])
+}
+
+/// The same with those of further class paths, which not everybody wants; each is in a folder of its own name.
+pub fn jars_with(class_paths: &[&str]) -> anyhow::Result<PathBuf> {
     let lab = match std::env::var_os("BASALT_INTEROP_CACHE") {
         Some(dir) => PathBuf::from(dir),
         None => cache_dir()?.join("basalt-interop"),
     };
     programs(&["java", "javac", "mvn"])?;
     let mut setup = Command::new("bash");
-    setup.arg(scripts().join("setup.sh")).env("LAB", &lab).stdout(Stdio::null());
+    setup.arg(scripts().join("setup.sh")).args(class_paths).env("LAB", &lab).stdout(Stdio::null());
     run::must("fetching jars with Maven (network needed on first use)", &mut setup)?;
     Ok(lab)
 }
