@@ -28,6 +28,7 @@ mod scanner_protocol;
 mod scans;
 mod settings_doc;
 mod shell;
+mod spread;
 mod table_settings;
 mod table_tools;
 mod ticks;

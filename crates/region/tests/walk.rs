@@ -74,7 +74,8 @@ fn rows_in_files_and_in_memory_are_the_same_whichever_way_they_are_read() {
             }
             let at_least = Comparator::Binary { value: Bytes::new() };
             let passing = Filter::Row { op: CompareOp::GreaterOrEqual, comparator: Some(at_least) };
-            for filter in [Filter::FirstKeyOnly, value("only")] {
+            let first_keys = Filter::all_of(vec![Filter::KeyOnly { len_as_val: true }, Filter::FirstKeyOnly]);
+            for filter in [Filter::FirstKeyOnly, value("only"), first_keys] {
                 let both = Filter::all_of(vec![passing.clone(), filter.clone()]);
                 let (walked, judged) = (with_filter(&scan, filter), with_filter(&scan, both));
                 let judged = rows_of(&region, &judged);

@@ -65,7 +65,7 @@ pub enum Command {
     },
     /// The server, the volume and the nodes on a real HDFS and a real ZooKeeper, which are started from HBase's jars
     #[command(
-        after_help = "Tests: nodes secured volume server join own masters replicas; by name only: recovered integration tls\n\nLogs of the pieces are in target/interop/cluster, the tests' output in \
+        after_help = "Tests: nodes secured volume server join own masters replicas; by name only: recovered spread integration tls\n\nLogs of the pieces are in target/interop/cluster, the tests' output in \
                             target/interop/logs.\n\nExamples:\n  cargo xtask cluster\n  cargo xtask cluster volume\n  \
                             cargo xtask cluster --minutes 20    a linked list written while servers, masters and HDFS are killed"
     )]

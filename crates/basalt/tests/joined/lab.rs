@@ -88,6 +88,15 @@ impl Piece {
         }
     }
 
+    /// Time of cores that it has used.
+    pub fn cpu_time(&self) -> Duration {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).expect("the process is there");
+        let (_, after_name) = stat.rsplit_once(')').expect("a name");
+        let ticks = |at: usize| after_name.split_whitespace().nth(at).and_then(|text| text.parse::<u64>().ok());
+        // A tick is a hundredth of a second wherever Linux runs.
+        Duration::from_millis(10 * (ticks(11).expect("user time") + ticks(12).expect("system time")))
+    }
+
     /// What it said.
     pub fn said(&self) -> String {
         String::from_utf8_lossy(&std::fs::read(&self.log).unwrap_or_default()).into_owned()

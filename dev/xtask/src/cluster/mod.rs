@@ -120,6 +120,14 @@ const LONG: &[Tests] = &[
         filter: &["recovered::"],
         harms: &[],
     },
+    // YCSB on a cluster with one region server, and with three
+    Tests {
+        name: "spread",
+        binary: ("crates/basalt", "main"),
+        packages: &run::EVERYTHING,
+        filter: &["spread::"],
+        harms: &[],
+    },
     // HBase's own integration tests of administration
     Tests {
         name: "integration",
