@@ -84,13 +84,18 @@ fn may_install() -> bool {
 
 /// The directory with every jar; fetched on first use (about a minute).
 pub fn jars() -> anyhow::Result<PathBuf> {
+    jars_and(&[])
+}
+
+/// The same with class paths that only few tests want: folders of tests/interop/classpath.
+pub fn jars_and(more: &[&str]) -> anyhow::Result<PathBuf> {
     let lab = match std::env::var_os("BASALT_INTEROP_CACHE") {
         Some(dir) => PathBuf::from(dir),
         None => cache_dir()?.join("basalt-interop"),
     };
     programs(&["java", "javac", "mvn"])?;
     let mut setup = Command::new("bash");
-    setup.arg(scripts().join("setup.sh")).env("LAB", &lab).stdout(Stdio::null());
+    setup.arg(scripts().join("setup.sh")).args(more).env("LAB", &lab).stdout(Stdio::null());
     run::must("fetching jars with Maven (network needed on first use)", &mut setup)?;
     Ok(lab)
 }
