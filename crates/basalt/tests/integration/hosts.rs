@@ -38,6 +38,9 @@ impl<'a> Hosts<'a> {
         std::fs::create_dir_all(dir.join("bin")).expect("a directory");
         script(&dir.join("on-host"), include_str!("on-host"));
         script(&dir.join("bin/ps"), include_str!("ps"));
+        script(&dir.join("bin/hbase"), include_str!("hbase"));
+        symlink(concat!(env!("CARGO_MANIFEST_DIR"), "/../../bin/hbase-daemon.sh"), dir.join("bin/hbase-daemon.sh"))
+            .expect("a link");
         // It must have the product's name, which `ps` looks for.
         symlink(env!("CARGO_BIN_EXE_basalt"), dir.join("bin/basalt")).expect("a link");
         let told = told.iter().map(|(key, value)| (*key, (*value).to_owned())).collect();
@@ -57,7 +60,7 @@ impl<'a> Hosts<'a> {
         ];
         let own = own.map(|(key, value)| (key, value.to_owned()));
         self.lab.conf_with(&format!("hosts/{name}/conf"), &[&own[..], &self.told].concat());
-        let started = self.on(name, &format!("{} start {}", daemon_script(), does.word())).output().expect("bash runs");
+        let started = self.on(name, &format!("hbase-daemon.sh start {}", does.word())).output().expect("bash runs");
         let said = String::from_utf8_lossy(&started.stderr);
         assert!(started.status.success(), "the {} of {name} did not start: {said}", does.word());
     }
@@ -76,38 +79,25 @@ impl<'a> Hosts<'a> {
 
     /// What HBase's managers of clusters are told.
     pub fn managed(&self) -> [(&'static str, String); 3] {
-        let home = Path::new(&daemon_script()).ancestors().nth(2).expect("a directory above").display().to_string();
+        let home = self.dir.display().to_string();
         [
             ("hbase.test.cluster.distributed", "true".into()),
             ("hbase.it.clustermanager.ssh.cmd", format!("{} %4$s \"%5$s\"", self.dir.join("on-host").display())),
             ("hbase.it.clustermanager.hbase.home", home),
         ]
     }
-
-    /// What a host's server has said in all its lives.
-    pub fn said(&self, name: &str, does: Does) -> String {
-        let of_it = |path: &PathBuf| path.to_string_lossy().ends_with(&format!("-{}.log", does.word()));
-        let logs = files(&self.dir.join(name)).into_iter().filter(of_it);
-        logs.map(|path| String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).into_owned()).collect()
-    }
 }
 
 impl Drop for Hosts<'_> {
     /// Nothing is left of it, whoever started it.
     fn drop(&mut self) {
-        for host in files(&self.dir).iter().filter_map(|host| host.file_name()?.to_str()) {
-            let _ = self.on(host, "ps ux | while read -r _ process _; do kill -KILL $process; done").status();
+        for host in std::fs::read_dir(&self.dir).into_iter().flatten().flatten() {
+            if host.path().join("conf").is_dir() {
+                let kill = "ps ux | while read -r _ process _; do kill -KILL \"$process\"; done";
+                let _at_most_it_lives = self.on(&host.file_name().to_string_lossy(), kill).status();
+            }
         }
     }
-}
-
-/// The script of ours with HBase's name that starts and stops servers.
-fn daemon_script() -> String {
-    concat!(env!("CARGO_MANIFEST_DIR"), "/../../bin/hbase-daemon.sh").to_owned()
-}
-
-fn files(dir: &Path) -> Vec<PathBuf> {
-    std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
 
 fn script(path: &Path, text: &str) {

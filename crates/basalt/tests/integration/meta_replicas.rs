@@ -17,7 +17,8 @@ async fn hbases_client_finds_its_region_by_replicas_of_meta() {
     until("three servers are in the cluster", async || servers(&connection).await.len() == 3).await;
     let before = servers(&connection).await;
     let master = connection.admin().active_master().await.expect("a master");
-    let program = Program::new(Jars::OfTheTests, "org.apache.hadoop.hbase.IntegrationTestMetaReplicas").with_all(hosts.managed());
+    let program =
+        Program::new(Jars::OfTheTests, "org.apache.hadoop.hbase.IntegrationTestMetaReplicas").with_all(hosts.managed());
     let Some(program) = program.start(&lab) else { return };
     ends_well(program, async || {}).await;
     until("three servers are in the cluster again", async || servers(&connection).await.len() == 3).await;

@@ -32,7 +32,11 @@ async fn hbases_monkey_kills_and_starts_servers_by_its_agent() {
     let victim = on_the_machine().await.expect("it was there");
     let master = connection.admin().active_master().await.expect("a master");
     let table = TableName::parse("t").expect("a name");
-    connection.admin().create_table(&TableDescriptor::new(table.clone(), [FamilyDescriptor::new("f")]), &[]).await.expect("made");
+    connection
+        .admin()
+        .create_table(&TableDescriptor::new(table.clone(), [FamilyDescriptor::new("f")]), &[])
+        .await
+        .expect("made");
     let region = regions(&connection, &table).await.remove(0).region;
     connection.admin().move_region(region.encoded_name().as_bytes(), Some(&victim)).await.expect("moved");
     let rows = connection.table(&table);
@@ -40,7 +44,8 @@ async fn hbases_monkey_kills_and_starts_servers_by_its_agent() {
         rows.put(&Put::new(format!("row{n}")).add("f", "q", format!("value{n}")).build()).await.expect("acknowledged");
     }
 
-    let agent = Program::new(Jars::OfTheTests, "org.apache.hadoop.hbase.chaos.ChaosService").words(&["-chaosagent", "start"]);
+    let agent =
+        Program::new(Jars::OfTheTests, "org.apache.hadoop.hbase.chaos.ChaosService").words(&["-chaosagent", "start"]);
     let Some(words) = agent.command(&lab) else { return };
     let agent = hosts.launch(&machine, agent.name(), &words);
     until("the agent is there", async || agent.said().contains("/hbase/chaosAgents/")).await;
@@ -54,7 +59,8 @@ async fn hbases_monkey_kills_and_starts_servers_by_its_agent() {
     std::fs::write(conf.join(PROPERTIES), "skip.meta.rs=true\n").expect("written");
     let monkey = monkey.start(&lab).expect("its jars are there");
     lab.note("the monkey and the agent are started");
-    let another = |now: Option<ServerName>, before: &ServerName| now.is_some_and(|now| now != *before && now.host == before.host);
+    let another =
+        |now: Option<ServerName>, before: &ServerName| now.is_some_and(|now| now != *before && now.host == before.host);
     let what = "the master was killed, and is there again";
     until_within(AT_MOST, what, async || another(connection.admin().active_master().await.ok(), &master)).await;
     lab.note(what);
@@ -76,6 +82,8 @@ async fn hbases_monkey_kills_and_starts_servers_by_its_agent() {
 
 fn address_of(machine: &str) -> String {
     use std::net::ToSocketAddrs as _;
-    let mut found = (machine, 0).to_socket_addrs().unwrap_or_else(|error| panic!("the machine's name {machine} has no address: {error}"));
+    let mut found = (machine, 0)
+        .to_socket_addrs()
+        .unwrap_or_else(|error| panic!("the machine's name {machine} has no address: {error}"));
     found.find(std::net::SocketAddr::is_ipv4).expect("an IPv4 address").ip().to_string()
 }

@@ -52,7 +52,8 @@ async fn in_meta(connection: &Connection) -> Plan {
         let row = meta.get(&Get::new(name.clone())).await.expect("hbase:meta is served");
         if let Some(nodes) = row.value(b"info", b"fn") {
             let nodes = pb::FavoredNodes::decode(nodes).expect("favored nodes").favored_node;
-            let nodes: Vec<_> = nodes.iter().map(|n| format!("{}:{}", n.host_name, n.port.unwrap_or_default())).collect();
+            let nodes: Vec<_> =
+                nodes.iter().map(|n| format!("{}:{}", n.host_name, n.port.unwrap_or_default())).collect();
             plan.insert(String::from_utf8_lossy(&name).into_owned(), nodes.join(";"));
         }
     }
