@@ -23,7 +23,7 @@ pub enum Does {
 
 impl Does {
     /// HBase's word for it.
-    pub fn word(self) -> &'static str {
+    fn word(self) -> &'static str {
         match self {
             Does::Master => "master",
             Does::RegionServer => "regionserver",

@@ -1,11 +1,10 @@
 //! Programs of HBase's, and their ends.
 
 use crate::joined::lab::{Lab, Piece};
-use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 /// No program takes longer.
-const AT_MOST: Duration = Duration::from_secs(2400);
+const AT_MOST: Duration = Duration::from_secs(900);
 
 /// A program of HBase's, by the name of its class.
 pub struct Program {
@@ -98,12 +97,8 @@ pub async fn ends_well(mut program: Piece, mut meanwhile: impl AsyncFnMut()) -> 
         tokio::time::sleep(Duration::from_millis(200)).await;
     };
     let said = program.said();
-    assert_ended_well(status, &said);
+    assert!(status.success(), "it failed; its last lines, newest first:\n{}", last_of(&said));
     said
-}
-
-fn assert_ended_well(status: ExitStatus, said: &str) {
-    assert!(status.success(), "it failed; its last lines, newest first:\n{}", last_of(said));
 }
 
 /// What it said last.

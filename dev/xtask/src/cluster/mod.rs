@@ -15,7 +15,7 @@ use pieces::{Pieces, Secured};
 /// For the tests of one name.
 const LIMIT: Duration = Duration::from_secs(900);
 /// For HBase's own, which decide themselves how often they do what they do.
-const LIMIT_OF_HBASES: Duration = Duration::from_secs(2700);
+const LIMIT_OF_HBASES: Duration = Duration::from_secs(1800);
 
 /// A test binary, and which of its tests.
 struct Tests {
