@@ -17,8 +17,7 @@ const REGIONS: usize = 6;
 type Plan = BTreeMap<String, String>;
 
 /// The tool with these words behind `-tables`.
-async fn maintain(lab: &Lab, words: &[&str]) -> String {
-    let class = "org.apache.hadoop.hbase.master.RegionPlacementMaintainer";
+async fn run(lab: &Lab, class: &'static str, words: &[&str]) -> String {
     let program = Program::new(Jars::Newest, class).named(&format!("placement{}", words[0]));
     let started = program.words(&["-tables", TABLE]).words(words).start(lab).expect("its jars are there");
     let said = ends_well(started, async || {}).await;
@@ -73,20 +72,23 @@ async fn hbases_maintainer_plans_writes_and_checks_favored_nodes() {
     let splits: Vec<Bytes> = (1..REGIONS).map(|n| Bytes::from(n.to_string())).collect();
     connection.admin().create_table(&descriptor, &splits).await.expect("made");
 
+    let class = "org.apache.hadoop.hbase.master.RegionPlacementMaintainer";
+    let maintain = async |words: &[&str]| run(&lab, class, words).await;
+
     // Only planned.
-    let planned = printed(&maintain(&lab, &["-n"]).await);
+    let planned = printed(&maintain(&["-n"]).await);
     assert_eq!(planned.len(), REGIONS);
     assert!(planned.values().all(|nodes| of_servers.iter().all(|host| nodes.contains(host))), "{planned:?}");
     assert_eq!(in_meta(&connection).await, Plan::new());
 
     // Written, and found again.
-    let written = printed(&maintain(&lab, &["-w"]).await);
+    let written = printed(&maintain(&["-w"]).await);
     assert_eq!(in_meta(&connection).await, written);
-    assert_eq!(printed(&maintain(&lab, &["-p"]).await), written);
+    assert_eq!(printed(&maintain(&["-p"]).await), written);
     lab.note(&format!("hbase:meta has the favored nodes of {} regions, as HBase's tool planned them", written.len()));
 
     // The servers are told, too; of each region the tool counts what they answer.
-    let said = maintain(&lab, &["-u", "-l", "false", "-m", "false", "-munkres"]).await;
+    let said = maintain(&["-u", "-l", "false", "-m", "false", "-munkres"]).await;
     let updated = printed(&said);
     assert_eq!(in_meta(&connection).await, updated);
     let told: Vec<&str> = said.lines().filter(|line| line.contains(" has updated ")).collect();
@@ -99,12 +101,12 @@ async fn hbases_maintainer_plans_writes_and_checks_favored_nodes() {
     // One region's nodes are others'.
     let (region, nodes) = updated.first_key_value().expect("a region");
     let turned = nodes.split(';').rev().collect::<Vec<_>>();
-    maintain(&lab, &["-overwrite", "-r", region, "-f", &turned.join(",")]).await;
+    maintain(&["-overwrite", "-r", region, "-f", &turned.join(",")]).await;
     let now = in_meta(&connection).await;
     assert_eq!(now.get(region), Some(&turned.join(";")));
     assert_eq!(now.iter().filter(|of| updated.get(of.0) != Some(of.1)).count(), 1, "{now:?}, before {updated:?}");
 
-    let said = maintain(&lab, &["-v", "-d"]).await;
+    let said = maintain(&["-v", "-d"]).await;
     for line in [
         format!("Region Assignment Verification for Table: {TABLE}"),
         format!("Total regions : {REGIONS}"),
@@ -116,6 +118,6 @@ async fn hbases_maintainer_plans_writes_and_checks_favored_nodes() {
     ] {
         assert!(said.contains(&line), "no {line:?} in:\n{said}");
     }
-    maintain(&lab, &["-ld"]).await;
+    maintain(&["-ld"]).await;
     lab.note("HBase's tool finds each region on one of its favored nodes");
 }
