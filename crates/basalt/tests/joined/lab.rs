@@ -155,6 +155,11 @@ impl Lab {
 
     /// A directory with `hbase-site.xml`: all that a server of the cluster is told.
     fn conf(&self, name: &str) -> PathBuf {
+        self.conf_with(name, &[])
+    }
+
+    /// The same that says this, too, whatever else would be said of it.
+    pub fn conf_with(&self, name: &str, more: &[(&str, String)]) -> PathBuf {
         let conf = self.dir.join(name);
         std::fs::create_dir_all(&conf).expect("a directory");
         let (host, port) = self.zookeeper.split_once(':').expect("host:port");
@@ -183,7 +188,9 @@ impl Lab {
         let property =
             |(key, value): (&str, String)| format!("<property><name>{key}</name><value>{value}</value></property>\n");
         let told = self.told.iter().map(|(key, value)| (*key, (*value).to_owned()));
-        let text: String = properties.into_iter().chain(told).map(property).collect();
+        let said_by_more = |key: &str| more.iter().any(|(other, _)| *other == key);
+        let common = properties.into_iter().chain(told).filter(|(key, _)| !said_by_more(key));
+        let text: String = common.chain(more.iter().cloned()).map(property).collect();
         write(&conf.join("hbase-site.xml"), &format!("<configuration>\n{text}</configuration>\n"));
         write(
             &conf.join("log4j2.properties"),
@@ -192,10 +199,18 @@ impl Lab {
              appender.console.layout.pattern = %d{ISO8601} %-5p [%t] %c{2}: %m%n\nrootLogger.level = INFO\n\
              rootLogger.appenderRef.console.ref = console\n",
         );
+        // HBase's programs before 2.5.
+        write(
+            &conf.join("log4j.properties"),
+            "log4j.rootLogger=INFO,console\nlog4j.appender.console=org.apache.log4j.ConsoleAppender\n\
+             log4j.appender.console.target=System.err\nlog4j.appender.console.layout=org.apache.log4j.PatternLayout\n\
+             log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %-5p [%t] %c{2}: %m%n\n",
+        );
         conf
     }
 
-    fn launch(&self, name: &str, command: &mut Command) -> Piece {
+    /// Starts that command; what it says is in the log of that name.
+    pub fn launch(&self, name: &str, command: &mut Command) -> Piece {
         let log = self.dir.join(format!("{name}.log"));
         let file = std::fs::OpenOptions::new().create(true).append(true).open(&log).expect("a log");
         let (out, err) = (file.try_clone().expect("the log"), file);
@@ -217,6 +232,11 @@ impl Lab {
         command.arg(&self.launcher).arg(conf).args([heap, class]).args(arguments);
         // Test programs of HBase's write to `target` where they are.
         self.launch(name, command.current_dir(&self.dir))
+    }
+
+    /// The launcher of HBase's servers.
+    pub fn launcher(&self) -> &str {
+        &self.launcher
     }
 
     /// HBase's master.

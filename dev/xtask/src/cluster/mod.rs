@@ -14,6 +14,8 @@ use pieces::{Pieces, Secured};
 
 /// For the tests of one name.
 const LIMIT: Duration = Duration::from_secs(900);
+/// How long HBase's own test of recovery is left alone where `BASALT_MTTR_MINUTES` does not say it.
+const MTTR_MINUTES: u64 = 15;
 
 /// A test binary, and which of its tests.
 struct Tests {
@@ -128,15 +130,20 @@ const LONG: &[Tests] = &[
         filter: &["spread::"],
         harms: &[],
     },
-    // HBase's own integration tests of administration
+    // HBase's own integration tests and tools that want several servers
     Tests {
-        name: "integration",
+        name: INTEGRATION,
         binary: ("crates/basalt", "main"),
         packages: &run::EVERYTHING,
         filter: &["integration::"],
         harms: &[],
     },
 ];
+
+/// The tests that want jars which no others do.
+const INTEGRATION: &str = "integration";
+/// The class path with these, below tests/interop/classpath.
+const INTEGRATION_JARS: &str = "hbase-it";
 
 /// The binary whose tests want a ZooKeeper of their own.
 const SECURED: &str = "secured";
@@ -222,7 +229,8 @@ pub fn run(report: &mut Report, wanted: &[String], may_skip: bool) -> anyhow::Re
         [] => ALL.iter().collect(),
         names => all().filter(|tests| names.iter().any(|name| tests.name == name)).collect(),
     };
-    let lab = match toolchain::jars() {
+    let more: &[&str] = if wanted.iter().any(|tests| tests.name == INTEGRATION) { &[INTEGRATION_JARS] } else { &[] };
+    let lab = match toolchain::jars_with(more) {
         Ok(lab) => lab,
         Err(e) if may_skip => {
             println!("==> cluster: skipped, as HDFS and ZooKeeper cannot be started without HBase's jars: {e:#}");
@@ -263,7 +271,15 @@ fn play_all(report: &mut Report, lab: &Path, wanted: &[(&Tests, PathBuf)]) {
             let secured = if tests.binary.1 == SECURED { Some(pieces.start_secured_zookeeper()?) } else { None };
             let mut told = secured.iter().flat_map(Secured::told).collect::<Vec<_>>();
             told.push(tools(lab));
-            play(&pieces, (tests, binary), tests.name, &which, &told, LIMIT)
+            let mut limit = LIMIT;
+            if tests.name == INTEGRATION {
+                let jars = format!("{}/*", lab.join(INTEGRATION_JARS).display());
+                let launcher = pieces.launcher_of(INTEGRATION_JARS, &jars)?;
+                told.push(("BASALT_TEST_HBASE_IT_LAUNCHER", launcher.display().to_string()));
+                let minutes = std::env::var("BASALT_MTTR_MINUTES").ok().and_then(|text| text.parse().ok());
+                limit += Duration::from_secs(60 * minutes.unwrap_or(MTTR_MINUTES));
+            }
+            play(&pieces, (tests, binary), tests.name, &which, &told, limit)
         });
         for harm in tests.harms {
             report.part(&format!("cluster: {}, {}", tests.name, harm.what), || {

@@ -89,6 +89,13 @@ impl Pieces {
         (self.launcher_path(), &self.dir)
     }
 
+    /// The same with other jars.
+    pub fn launcher_of(&self, name: &str, jars: &str) -> anyhow::Result<PathBuf> {
+        let path = self.dir.join(format!("{name}.sh"));
+        std::fs::write(&path, jvm::launcher(jars))?;
+        Ok(path)
+    }
+
     fn launcher_path(&self) -> PathBuf {
         self.dir.join("hbase.sh")
     }
