@@ -41,7 +41,6 @@ impl Filter {
         }
     }
 
-
     /// A fresh evaluator for one region scanner. `reversed`: rows come in descending order (cells of a row ascend
     /// either way). [`Filter::RandomRow`] draws from `rng`.
     pub fn evaluator(&self, reversed: bool, rng: &Arc<Rng>) -> Evaluator {

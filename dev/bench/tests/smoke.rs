@@ -20,7 +20,8 @@ fn run(groups: &[groups::Group], server: Option<PathBuf>) {
     assert_eq!(as_set(&measured), as_set(&listed));
     for figures in session.figures() {
         assert!(figures.ops_per_s().min > 0.0 && figures.ops_per_s().max.is_finite(), "{figures:?}");
-        assert_eq!(figures.round_count(), Scale::TINY.rounds);
+        // What is measured in turns has several times as many.
+        assert!(figures.round_count() >= Scale::TINY.rounds, "{figures:?}");
     }
     let value = json(&Machine::this(), &Scale::TINY, session.figures());
     assert_eq!(value["figures"].as_array().map(Vec::len), Some(listed.len()));

@@ -28,7 +28,6 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, Partitioning, PhysicalExpr, PlanProperties,
     SendableRecordBatchStream, apply_expression_roots,
 };
-use filter::Filter;
 use futures::{StreamExt, TryStreamExt};
 use proto::Message;
 use proto::grouped::{
@@ -514,9 +513,6 @@ async fn ask(
     mut part: Part,
 ) -> std::result::Result<Vec<Group>, client::Error> {
     let mut groups = Vec::new();
-    let mut spec = spec.clone();
-    // No values are sent, and cells that are left as they are need not be copied.
-    spec.filters.retain(|filter| !matches!(filter, Filter::KeyOnly { .. }));
     let Some(mut scan) = spec.scan_of(partition) else {
         part.end(0);
         return Ok(groups);

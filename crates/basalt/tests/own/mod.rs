@@ -4,7 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests of a process work on real processes")]
 
 use crate::joined::cluster::{Cluster, row};
-use crate::joined::lab::{LIMIT, Lab, Piece, regions, server, servers, until};
+use crate::joined::lab::{LIMIT, Lab, Piece, SESSION_TIMEOUT_MS, regions, server, servers, until};
 use bytes::Bytes;
 use model::{FamilyDescriptor, Get, ServerName, TableDescriptor, TableName};
 use std::io::{Read, Write};
@@ -70,13 +70,15 @@ async fn a_cluster_of_our_own_outlives_its_servers_and_masters() {
     let first = lose_a_server(&mut cluster, first, &names[0], "server-1").await;
     lose_the_master(&mut cluster, active, &backup).await;
     let third = cluster.lab.basalt("master-3", "master");
+    hand_over(&mut cluster, backup, &third).await;
+    let fourth = cluster.lab.basalt("master-4", "master");
     let java = java_below_ours(&mut cluster).await;
     let stopped = cluster.lab.command("stop").args(["master", "stop"]).status().expect("ran");
     assert!(stopped.success());
-    for piece in [backup, first, second] {
+    for piece in [third, first, second] {
         assert!(piece.ended_well(), "the cluster goes down");
     }
-    drop((java, third));
+    drop((java, fourth));
     cluster.lab.note("the cluster has gone down in order");
 }
 
@@ -244,6 +246,28 @@ async fn lose_the_master(cluster: &mut Cluster, active: Piece, backup: &Piece) {
     };
     assert_eq!(places(&before), places(&after), "no region has moved");
     cluster.expect_rows().await;
+}
+
+/// The active master is asked to stop, as in a rolling restart.
+async fn hand_over(cluster: &mut Cluster, active: Piece, next: &Piece) {
+    until("the next waits", async || next.said().contains("waits as a backup")).await;
+    active.signal(rustix::process::Signal::TERM);
+    let began = Instant::now();
+    let mut slowest = Duration::ZERO;
+    until("the next is ready", async || {
+        slowest = slowest.max(cluster.put(1).await);
+        next.said().contains(" is ready.")
+    })
+    .await;
+    let ready = began.elapsed();
+    cluster.ddl("handed").await;
+    cluster.lab.note(&format!(
+        "the active master was asked to stop: another is ready after {ready:.2?}, a table made and dropped after {:.2?}, slowest put {slowest:.2?}",
+        began.elapsed()
+    ));
+    // A session that had to expire is a handover that was none.
+    assert!(ready < Duration::from_millis(SESSION_TIMEOUT_MS.into()), "{ready:.2?}");
+    assert!(active.ended_well(), "it goes in order");
 }
 
 async fn java_below_ours(cluster: &mut Cluster) -> Piece {

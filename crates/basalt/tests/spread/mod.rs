@@ -1,5 +1,6 @@
 //! Whether three region servers do as much in a second of cores as one does: YCSB's workloads A, B and C on a cluster of ours with one region
-//! server, then with three. `cargo xtask cluster spread`; it takes minutes, prints what it saw, and fails where too much is lost.
+//! server, then with three and as many more clients: each server has as much to do at once, and groups as much of it. `cargo xtask cluster spread`; it
+//! takes minutes, prints what it saw, and fails where too much is lost.
 #![cfg(all(feature = "hdfs", feature = "zookeeper"))]
 #![allow(clippy::disallowed_methods, reason = "tests of a process work on real processes, and measure them")]
 
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 const RECORDS: u64 = 20_000;
 const OPERATIONS: u64 = 150_000;
+const CLIENTS_OF_A_SERVER: usize = 16;
 const WORKLOADS: [&str; 3] = ["workloada", "workloadb", "workloadc"];
 /// Of the operations that one server does in a second of its cores, three do so many in a second of theirs, all together.
 const KEPT: f64 = 0.9;
@@ -46,23 +48,24 @@ async fn operations_by_cores(lab: &Lab, count: usize) -> Vec<f64> {
         places.iter().map(|at| &at.server).collect::<BTreeSet<_>>().len() == count
     })
     .await;
-    ycsb(lab, "load", WORKLOADS[0]);
+    let clients = count * CLIENTS_OF_A_SERVER;
+    ycsb(lab, "load", WORKLOADS[0], clients);
     // What is not measured warms the servers.
-    ycsb(lab, "run", WORKLOADS[2]);
+    ycsb(lab, "run", WORKLOADS[2], clients);
     let cores = || pieces.iter().map(Piece::cpu_time).sum::<Duration>();
     let mut rates = Vec::new();
     for workload in WORKLOADS {
         let before = cores();
-        ycsb(lab, "run", workload);
+        ycsb(lab, "run", workload, clients);
         rates.push(OPERATIONS as f64 / (cores() - before).as_secs_f64());
     }
     rates
 }
 
 /// Runs one of YCSB's phases to its end.
-fn ycsb(lab: &Lab, phase: &str, workload: &str) {
+fn ycsb(lab: &Lab, phase: &str, workload: &str, clients: usize) {
     let mut command = lab.command("ycsb");
-    command.args(["ycsb", phase, "-P", workload, "-threads", "16", "-p", "columnfamily=family"]);
+    command.args(["ycsb", phase, "-P", workload, "-threads", &clients.to_string(), "-p", "columnfamily=family"]);
     command.args(["-p", &format!("recordcount={RECORDS}"), "-p", &format!("operationcount={OPERATIONS}")]);
     let output = command.output().expect("started");
     let said = String::from_utf8_lossy(&output.stdout);

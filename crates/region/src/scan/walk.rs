@@ -147,13 +147,7 @@ impl Walk<'_, '_> {
 
     /// One row; afterwards the run stands at the next, unless the row is unclear: then it is as if nobody had looked.
     #[inline]
-    fn row<'a>(
-        &mut self,
-        run: &mut impl Run<'a>,
-        first: CellRef<'a>,
-        row: &[u8],
-        taking: &mut impl Taking<'a>,
-    ) -> Row {
+    fn row<'a>(&mut self, run: &mut impl Run<'a>, first: CellRef<'a>, row: &[u8], taking: &mut impl Taking<'a>) -> Row {
         taking.begin_row();
         let budget = *self.budget;
         let result = match self.cells(run, first, row, taking) {

@@ -9,6 +9,8 @@ use crate::server::RegionServer;
 use bytes::Bytes;
 use cell::CellRef;
 use convert::from_proto;
+use filter::{Filter, ListOperator};
+use model::Scan;
 use proto::grouped::{
     Aggregate, Function, Group, METHOD, METHOD_OF_EXPRESSIONS, Number, Request, Response, SERVICE, Source, State,
     exact_bytes, float_bytes,
@@ -92,10 +94,25 @@ pub(super) async fn aggregate(
     mut asked: Asked,
     caller: &Caller,
 ) -> Result<pb::NameBytesPair, Exception> {
-    let scan = from_proto::scan(asked.request.scan.take().unwrap_or_default())?;
-    let folded = walk::fold(server, region, scan, Groups::new(asked), caller).await?;
+    let mut scan = from_proto::scan(asked.request.scan.take().unwrap_or_default())?;
+    let groups = Groups::new(asked);
+    if groups.needed.is_empty() {
+        leave_values(&mut scan);
+    }
+    let folded = walk::fold(server, region, scan, groups, caller).await?;
     let response = Response { region_end_key: region.info().end_key.clone(), groups: folded.into_groups() };
     Ok(pb::NameBytesPair { name: SERVICE.to_owned(), value: Some(Bytes::from(response.encode_to_vec())) })
+}
+
+/// Takes values away from no cell: nobody looks at them, and cells that are as they were need not be copied.
+fn leave_values(scan: &mut Scan) {
+    if let Some(filter) = &mut scan.filter
+        && let Filter::List { operator: ListOperator::MustPassAll, filters } = &**filter
+        && filters.iter().any(|filter| matches!(filter, Filter::KeyOnly { .. }))
+    {
+        let others = filters.iter().filter(|filter| !matches!(filter, Filter::KeyOnly { .. }));
+        *filter = Arc::new(Filter::all_of(others.cloned().collect()));
+    }
 }
 
 /// What one aggregate has come to.
@@ -694,6 +711,18 @@ mod tests {
         }
         assert!(groups.bytes < MAX_GROUP_BYTES + 2 * key.len());
         assert!(groups.finish().is_err());
+    }
+
+    #[test]
+    fn values_that_nobody_looks_at_are_left() {
+        let keys = Filter::KeyOnly { len_as_val: false };
+        let of =
+            |filters: &[Filter]| Scan { filter: Some(Arc::new(Filter::all_of(filters.to_vec()))), ..Scan::default() };
+        let mut scan = of(&[Filter::FirstKeyOnly, keys]);
+        leave_values(&mut scan);
+        assert_eq!(scan, of(&[Filter::FirstKeyOnly]));
+        leave_values(&mut scan);
+        assert_eq!(scan, of(&[Filter::FirstKeyOnly]));
     }
 
     #[test]

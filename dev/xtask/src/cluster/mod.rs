@@ -17,6 +17,10 @@ const LIMIT: Duration = Duration::from_secs(900);
 /// How long HBase's own test of recovery is left alone where `BASALT_MTTR_MINUTES` does not say it.
 const MTTR_MINUTES: u64 = 15;
 
+/// The tests that go on for as many rounds as one likes, and what a round takes at most: a region server of HBase's may wait for 200 s.
+const MASTERS: &str = "masters";
+const LIMIT_OF_ROUND: Duration = Duration::from_secs(300);
+
 /// A test binary, and which of its tests.
 struct Tests {
     /// As on the command line.
@@ -88,7 +92,7 @@ const ALL: &[Tests] = &[
     },
     // masters of HBase's and of ours that lead one cluster in turn
     Tests {
-        name: "masters",
+        name: MASTERS,
         binary: ("crates/basalt", "main"),
         packages: &run::EVERYTHING,
         filter: &["handed::"],
@@ -272,6 +276,10 @@ fn play_all(report: &mut Report, lab: &Path, wanted: &[(&Tests, PathBuf)]) {
             let mut told = secured.iter().flat_map(Secured::told).collect::<Vec<_>>();
             told.push(tools(lab));
             let mut limit = LIMIT;
+            if tests.name == MASTERS {
+                let rounds = std::env::var("BASALT_HANDED_ROUNDS").ok().and_then(|text| text.parse().ok());
+                limit += LIMIT_OF_ROUND * rounds.unwrap_or(1);
+            }
             if tests.name == INTEGRATION {
                 let jars = format!("{}/*", lab.join(INTEGRATION_JARS).display());
                 let launcher = pieces.launcher_of(INTEGRATION_JARS, &jars)?;
