@@ -35,19 +35,9 @@ fn run(session: &mut Session<'_>) -> anyhow::Result<()> {
     let region = engine.region()?;
     data::load(&region, 0..rows_in_all)?;
     let full = Scan::default();
+    let size = Whole { rows: rows_in_all, bytes_of_row: VALUE_BYTES as u64 };
     let whole = |session: &mut Session<'_>, name: &str, scan: &Scan, found: u64| {
-        session.measure(
-            name,
-            Size::Timed { most: u64::MAX, step: rows_in_all },
-            |_| Ok(()),
-            |(), n| {
-                for _ in 0..n / rows_in_all {
-                    let seen = rows(&region, scan, u64::MAX)?;
-                    anyhow::ensure!(seen == found, "{seen} rows, not {found}");
-                }
-                Ok(Done { ops: n, bytes: n * VALUE_BYTES as u64 })
-            },
-        )
+        size.measure(session, name, found, || rows(&region, scan, u64::MAX))
     };
     whole(session, "scan.full.memory", &full, rows_in_all)?;
     data::flush(&region)?;
@@ -85,25 +75,45 @@ fn run_narrow(session: &mut Session<'_>) -> anyhow::Result<()> {
     let count = Scan { filter: Some(Arc::new(filter)), ..Scan::default() };
     let asked = [&b"_0"[..], b"core"].map(Bytes::from_static).into_iter().collect();
     let column = Scan { columns: [(Bytes::from_static(data::FAMILY), asked)].into(), ..Scan::default() };
+    let size = Whole { rows: rows_in_all, bytes_of_row: 0 };
     let whole = |session: &mut Session<'_>, name: &str, scan: &Scan, each: u64| {
-        session.measure(
-            name,
-            Size::Timed { most: u64::MAX, step: rows_in_all },
-            |_| Ok(()),
-            |(), n| {
-                for _ in 0..n / rows_in_all {
-                    let seen = in_steps(&region, scan)?;
-                    anyhow::ensure!(seen == each * rows_in_all, "{seen} cells, not {each} of each row");
-                }
-                Ok(Done { ops: n, bytes: 0 })
-            },
-        )
+        size.measure(session, name, each * rows_in_all, || in_steps(&region, scan))
     };
     whole(session, "narrow.count.memory", &count, 1)?;
     whole(session, "narrow.column.memory", &column, 2)?;
     data::flush(&region)?;
     whole(session, "narrow.count.cached", &count, 1)?;
     whole(session, "narrow.column.cached", &column, 2)
+}
+
+/// A table that is scanned from end to end; a row is an operation.
+struct Whole {
+    rows: u64,
+    bytes_of_row: u64,
+}
+
+impl Whole {
+    /// Measures `read`, which is to find so many cells.
+    fn measure(
+        &self,
+        session: &mut Session<'_>,
+        name: &str,
+        found: u64,
+        read: impl Fn() -> anyhow::Result<u64>,
+    ) -> anyhow::Result<()> {
+        session.measure(
+            name,
+            Size::Timed { most: u64::MAX, step: self.rows },
+            |_| Ok(()),
+            |(), n| {
+                for _ in 0..n / self.rows {
+                    let seen = read()?;
+                    anyhow::ensure!(seen == found, "{seen} cells, not {found}");
+                }
+                Ok(Done { ops: n, bytes: n * self.bytes_of_row })
+            },
+        )
+    }
 }
 
 /// Goes over `scan` as an endpoint that folds cells does; returns the number of cells.
