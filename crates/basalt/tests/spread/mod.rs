@@ -14,8 +14,10 @@ const RECORDS: u64 = 20_000;
 const OPERATIONS: u64 = 150_000;
 const CLIENTS_OF_A_SERVER: usize = 16;
 const WORKLOADS: [&str; 3] = ["workloada", "workloadb", "workloadc"];
-/// Of the operations that one server does in a second of its cores, three do so many in a second of theirs, all together.
-const KEPT: f64 = 0.9;
+/// Of the operations that one server does in a second of its cores, three are to do so many in a second of theirs, all together; and below the second
+/// something is wrong.
+const GOAL: f64 = 0.9;
+const LEAST: f64 = 0.6;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn three_servers_do_as_much_in_a_second_of_cores_as_one() {
@@ -25,10 +27,14 @@ async fn three_servers_do_as_much_in_a_second_of_cores_as_one() {
     let Some(lab) = Lab::open("spread-3") else { return };
     let three = operations_by_cores(&lab, 3).await;
     for ((workload, one), three) in WORKLOADS.iter().zip(&one).zip(&three) {
-        lab.note(&format!("{workload}: one server {one:.0}, three {three:.0} a second of cores: {:.2}", three / one));
+        let kept = three / one;
+        let missed = if kept < GOAL { ", missed" } else { "" };
+        lab.note(&format!(
+            "{workload}: one server {one:.0}, three {three:.0} a second of cores: {kept:.2} (goal {GOAL}{missed})"
+        ));
     }
     for (one, three) in one.iter().zip(&three) {
-        assert!(*three >= KEPT * one, "{three:.0}, and {one:.0} with one server");
+        assert!(*three >= LEAST * one, "{three:.0}, and {one:.0} with one server");
     }
 }
 
