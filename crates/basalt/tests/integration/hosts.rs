@@ -91,10 +91,12 @@ impl<'a> Hosts<'a> {
 impl Drop for Hosts<'_> {
     /// Nothing is left of it, whoever started it.
     fn drop(&mut self) {
+        // By its path: where it is gone nothing is killed, and not all that the machine's own `ps` shows.
+        let ps = self.dir.join("bin/ps");
+        let kill = format!("'{}' ux | while read -r _ process _; do kill -KILL \"$process\"; done", ps.display());
         for host in std::fs::read_dir(&self.dir).into_iter().flatten().flatten() {
             if host.path().join("conf").is_dir() {
-                let kill = "ps ux | while read -r _ process _; do kill -KILL \"$process\"; done";
-                let _at_most_it_lives = self.on(&host.file_name().to_string_lossy(), kill).status();
+                let _at_most_it_lives = self.on(&host.file_name().to_string_lossy(), &kill).status();
             }
         }
     }
