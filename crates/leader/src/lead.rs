@@ -243,9 +243,13 @@ impl Leader {
             names
         };
         roll.nodes_are(&first);
+        // A server has its node only after a master has let it in.
+        let runs_already = !first.is_empty();
         tasks.push(watch_servers(&parts, roll.clone(), servers, first));
-        wait_for_servers(&roll, &parts.config).await;
+        wait_for_servers(&roll, &parts.config, runs_already).await;
+        tracing::debug!("to find what is inherited");
         let inherited = inherited(&parts, &volume, &roll).await?;
+        tracing::debug!("to fence master:store");
         fence_master_store(&volume).await?;
         let splits_per_server = parts.config.get(&settings::MAX_SPLITTERS) as usize;
         let logs = DeadLogs::new(volume.clone(), roll.clone(), parts.name.clone(), splits_per_server);
@@ -402,8 +406,9 @@ fn watch_backups(parts: &LeaderParts, master: &Arc<Master>) -> JoinHandle<()> {
     })
 }
 
-/// Follows: `ServerManager#waitForRegionServers`.
-async fn wait_for_servers(roll: &Roll, config: &Config) {
+/// Waits until there are enough; in a cluster that starts also until no more come, lest the first gets all regions. Where an earlier master has led, regions
+/// are where they are, and who lives is known from the nodes. Follows: `ServerManager#waitForRegionServers`, which waits for reports in either case.
+async fn wait_for_servers(roll: &Roll, config: &Config, runs_already: bool) {
     let at_least = config.get(&settings::MIN_TO_START) as usize;
     let interval = Duration::from_millis(u64::from(config.get(&settings::WAIT_INTERVAL_MS)));
     let timeout = Duration::from_millis(u64::from(config.get(&settings::WAIT_TIMEOUT_MS)));
@@ -420,7 +425,9 @@ async fn wait_for_servers(roll: &Roll, config: &Config) {
             count = now;
         }
     };
-    drop(tokio::time::timeout(timeout, more).await);
+    if !runs_already {
+        drop(tokio::time::timeout(timeout, more).await);
+    }
     tracing::info!("{} region servers are there", roll.hosts().len());
 }
 

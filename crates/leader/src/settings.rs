@@ -19,7 +19,7 @@ pub const WAIT_INTERVAL_MS: Setting<u32> = Setting {
     min: 0,
     max: 600_000,
     unit: "ms",
-    doc: "When no further region server has come for so long, `basalt master` waits for no more of them.",
+    doc: "When no further region server has come for so long, `basalt master` waits for no more of them. One that takes over from another does not wait so.",
 };
 
 /// Longest wait at the start.

@@ -116,6 +116,10 @@ async fn a_backup_takes_over_and_regions_stay_where_they_are() {
     let (master, leader, servers) = two_servers(&mut place).await;
     let mut rows = Rows::create(&place).await;
     rows.put(100).await;
+    // Where regions are open already, it waits for no more servers.
+    for key in ["interval", "timeout"] {
+        place.config.set(&format!("hbase.master.wait.on.regionservers.{key}"), "600000");
+    }
     let mut backup = place.backup_master().await;
     until("the active master knows who waits", async || leader.master().views().backup_masters().len() == 1).await;
     let before = rows.regions().await;

@@ -231,11 +231,7 @@ pub(crate) async fn bring_up(master: &Arc<Master>) -> Result<()> {
     }
     let table = table();
     if master.cluster.read().exists(&table) {
-        let is_closed = |info: &RegionInfo| {
-            master.cluster.read().region(info.encoded_name()).is_some_and(|node| node.state != RegionState::Open)
-        };
-        let closed = master.tables.live_regions(&table).into_iter().filter(is_closed).collect();
-        master.assignment.assign(closed).await?;
+        master.assignment.assign(master.tables.closed_regions(&table)).await?;
         master.assignment.check_none_failed(&table)?;
     } else {
         let caller = Caller { user: "basalt".into(), nonce: None };

@@ -26,11 +26,14 @@ pub(crate) fn start(master: &Arc<Master>) {
             if master.lifetime.unless_stopped(moved).await.is_err() {
                 return;
             }
+            let mut is_told = false;
             while let Err(error) = store_meta_location(&master).await {
                 if error.is_stopped() {
                     return;
                 }
-                tracing::warn!(%error, "the location of hbase:meta was not written to master:store and is written again; until then a master of HBase's that took over would look for hbase:meta on the server where it was before");
+                if !std::mem::replace(&mut is_told, true) {
+                    tracing::warn!(%error, "the location of hbase:meta was not written to master:store and is written again; until then a master of HBase's that took over would look for hbase:meta on the server where it was before");
+                }
                 if master.lifetime.pause(PAUSE).await.is_err() {
                     return;
                 }

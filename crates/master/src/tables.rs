@@ -2,7 +2,7 @@
 //! Follows: `TableStateManager`, `TableDescriptors`.
 
 use crate::catalog::Catalog;
-use crate::cluster::{Cluster, TableState};
+use crate::cluster::{Cluster, RegionState, TableState};
 use crate::host::Observer;
 use crate::{ErrorKind, MasterError, Result, meta};
 use model::{RegionInfo, TableDescriptor, TableName};
@@ -49,6 +49,13 @@ impl Tables {
     pub fn live_regions(&self, table: &TableName) -> Vec<RegionInfo> {
         let cluster = self.cluster.read();
         cluster.regions_of(table).filter(|node| node.is_live()).map(|node| node.info.clone()).collect()
+    }
+
+    /// Those of them that are not open.
+    pub fn closed_regions(&self, table: &TableName) -> Vec<RegionInfo> {
+        let cluster = self.cluster.read();
+        let closed = cluster.regions_of(table).filter(|node| node.is_live() && node.state != RegionState::Open);
+        closed.map(|node| node.info.clone()).collect()
     }
 
     /// Every region of a table.
