@@ -6,6 +6,7 @@ set -euo pipefail
 
 usage="Usage: hbase-daemon.sh [--config DIR] (start|stop|restart|foreground_start|status) COMMAND [ARGUMENTS]"
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+. "$here/hbase-config.sh"
 config=()
 if [ "${1:-}" = --config ]; then
   config=(--config "${2:?--config needs a directory after it}")
@@ -31,7 +32,7 @@ run() {
 }
 
 is_running() {
-  [ -f "$pid_file" ] && kill -0 "$(cat "$pid_file")" 2>/dev/null
+  [ -f "$pid_file" ] && runs "$(cat "$pid_file")"
 }
 
 start() {
@@ -66,7 +67,7 @@ stop() {
   fi
   echo "stopping $command"
   waited=0
-  while kill -0 "$pid" 2>/dev/null; do
+  while runs "$pid"; do
     if [ "$waited" -ge $((${HBASE_STOP_TIMEOUT:-1200} * 10)) ]; then
       echo "hbase-daemon.sh: $command did not end within ${HBASE_STOP_TIMEOUT:-1200} s: killed" >&2
       kill -KILL "$pid" 2>/dev/null || true

@@ -33,8 +33,7 @@ fi
 if [ "$masters" = yes ]; then
   # The backups first: one of them is there when the active one goes.
   "$here/hbase-daemons.sh" --config "$conf" restart master-backup
-  # As one that leads region servers in other processes, and need not wait for another that does.
-  "$here/hbase-daemon.sh" --config "$conf" restart master --backup -D hbase.master.backup=false
+  "$here/hbase-daemon.sh" --config "$conf" restart master
 fi
 if [ "$servers" = yes ]; then
   restart="ssh ${HBASE_SSH_OPTS:-} {host} $(printf '%q' "$here/hbase-daemon.sh") --config $(printf '%q' "$conf") restart regionserver"

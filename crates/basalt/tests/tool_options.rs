@@ -409,6 +409,43 @@ fn scripts_of_operators_start_and_stop_the_server_and_the_launcher_takes_its_opt
     assert!(pid_files.is_empty(), "{pid_files:?}");
 }
 
+/// A master that started a whole cluster in its own process left the region servers beside it without one.
+#[test]
+fn where_a_cluster_is_distributed_the_launcher_starts_a_master_alone() {
+    let scratch = Scratch::new("options-distributed");
+    let property = "<property><name>hbase.cluster.distributed</name><value>true</value></property>";
+    std::fs::write(scratch.join("hbase-site.xml"), format!("<configuration>{property}</configuration>"))
+        .expect("written");
+    for words in [["master", "start"], ["master", "stop"], ["master", "clear"]] {
+        let output = script("hbase", &scratch.0, &words);
+        let said = text(&output);
+        // A build without ZooKeeper says so.
+        let is_of_master = ["basalt master needs a ZooKeeper ensemble", "cannot lead a cluster"]
+            .iter()
+            .any(|words| said.contains(words));
+        assert!(output.status.code() == Some(1) && is_of_master, "{said}");
+    }
+}
+
+/// Whoever restarted a server that had just been killed was told to stop it first.
+#[test]
+fn a_process_that_has_ended_does_not_run_though_nobody_has_asked_for_its_end() {
+    let scratch = Scratch::new("options-ended");
+    let mut child = Command::new("true").spawn().expect("started");
+    let stat = format!("/proc/{}/stat", child.id());
+    while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
+        std::thread::yield_now();
+    }
+    let name = format!("hbase-{}-rest.pid", std::env::var("USER").unwrap_or_else(|_| "basalt".to_owned()));
+    std::fs::write(scratch.join(&name), child.id().to_string()).expect("written");
+    let output = script("hbase-daemon.sh", &scratch.0, &["status", "rest"]);
+    assert!(output.status.code() == Some(1) && text(&output).contains("rest is not running"), "{}", text(&output));
+    child.wait().expect("its end");
+    std::fs::write(scratch.join(&name), std::process::id().to_string()).expect("written");
+    let output = script("hbase-daemon.sh", &scratch.0, &["status", "rest"]);
+    assert!(output.status.success() && text(&output).contains("rest is running"), "{}", text(&output));
+}
+
 /// Starts a gateway by its command on a free port and hands the line with which it says that it is ready, and where.
 fn gateway(server: &Server, arguments: &[&str]) -> (std::process::Child, std::net::SocketAddr) {
     let port = format!("hbase.zookeeper.property.clientPort={}", server.zk_port);
