@@ -11,6 +11,14 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+/// How a region server is lost.
+#[derive(Clone, Copy)]
+enum Loss {
+    Killed,
+    /// It stands still, and goes on when others have what it had.
+    Stopped,
+}
+
 impl Cluster {
     /// A row of each region is read: all are served.
     async fn all_served(&self) -> bool {
@@ -35,16 +43,30 @@ impl Cluster {
         began.elapsed()
     }
 
-    /// Kills a region server; answers how long it took until all regions were served again.
-    async fn lose(&self, piece: Piece, name: &ServerName) -> Duration {
+    /// Has a region server serve no more; answers how long it took until all regions were served again.
+    async fn lose(&self, piece: Piece, name: &ServerName, loss: Loss) -> Duration {
         let had_meta = self.meta_is_on(name).await;
         let regions = self.regions_of(name).await.len();
-        piece.kill();
+        let (what, standing) = match loss {
+            Loss::Killed => {
+                piece.kill();
+                ("kill -9", None)
+            }
+            Loss::Stopped => {
+                piece.signal(rustix::process::Signal::STOP);
+                ("SIGSTOP", Some(piece))
+            }
+        };
         let began = Instant::now();
         until("all regions are served", async || self.all_served().await).await;
         let took = began.elapsed();
         let meta = if had_meta { " and hbase:meta" } else { "" };
-        self.lab.note(&format!("kill -9 of a server with {regions} regions{meta}: all served after {took:.2?}"));
+        self.lab.note(&format!("{what} of a server with {regions} regions{meta}: all served after {took:.2?}"));
+        if let Some(piece) = standing {
+            piece.signal(rustix::process::Signal::CONT);
+            assert!(piece.ends(), "it learns that others have its regions");
+            assert!(self.all_served().await, "and has done them no harm");
+        }
         took
     }
 }
@@ -66,8 +88,12 @@ async fn a_cluster_of_our_own_outlives_its_servers_and_masters() {
     a_third_joins(&mut cluster, &active).await;
 
     let names = [cluster.name_of(&first).await, cluster.name_of(&second).await];
-    let second = lose_a_server(&mut cluster, second, &names[1], "server-2").await;
-    let first = lose_a_server(&mut cluster, first, &names[0], "server-1").await;
+    cluster.move_meta_to(&names[1]).await;
+    let (second, killed) = lose_a_server(&mut cluster, second, &names[1], Loss::Killed, "server-2").await;
+    cluster.move_meta_to(&names[0]).await;
+    let (first, stopped) = lose_a_server(&mut cluster, first, &names[0], Loss::Stopped, "server-1").await;
+    // Both wait for a session to end, which ZooKeeper sees by its ticks, and for leases.
+    assert!(stopped < killed + Duration::from_secs(6), "{stopped:.2?} after SIGSTOP, {killed:.2?} after a kill");
     lose_the_master(&mut cluster, active, &backup).await;
     let third = cluster.lab.basalt("master-3", "master");
     hand_over(&mut cluster, backup, &third).await;
@@ -205,10 +231,16 @@ async fn a_third_joins(cluster: &mut Cluster, master: &Piece) {
     cluster.lab.note("it went, and two servers have all again");
 }
 
-/// Answers the process that takes its place.
-async fn lose_a_server(cluster: &mut Cluster, piece: Piece, name: &ServerName, log: &str) -> Piece {
+/// Answers the process that takes its place, and how long it took until all was served.
+async fn lose_a_server(
+    cluster: &mut Cluster,
+    piece: Piece,
+    name: &ServerName,
+    loss: Loss,
+    log: &str,
+) -> (Piece, Duration) {
     cluster.put(160).await;
-    let took = cluster.lose(piece, name).await;
+    let took = cluster.lose(piece, name, loss).await;
     assert!(took < LIMIT);
     cluster.expect_rows().await;
     cluster.put(80).await;
@@ -221,7 +253,7 @@ async fn lose_a_server(cluster: &mut Cluster, piece: Piece, name: &ServerName, l
     }
     cluster.expect_rows().await;
     cluster.lab.note("every row is there; the server is back and has regions");
-    piece
+    (piece, took)
 }
 
 async fn lose_the_master(cluster: &mut Cluster, active: Piece, backup: &Piece) {
@@ -293,7 +325,7 @@ async fn java_below_ours(cluster: &mut Cluster) -> Piece {
     cluster
         .lab
         .note("it has three regions and hbase:meta, which was back meanwhile; rows are written and read through all");
-    cluster.lose(piece, &java).await;
+    cluster.lose(piece, &java, Loss::Killed).await;
     cluster.expect_rows().await;
     cluster.put(80).await;
     let piece = cluster.lab.java_server();

@@ -1,5 +1,6 @@
 //! How long a hundred regions of a killed server are away below HBase's own master, by whose server was killed and whose takes them over.
-//! `cargo xtask cluster recovered`; it takes minutes, prints what it saw, and fails where ours is behind.
+//! `cargo xtask cluster recovered`; it takes minutes, prints what it saw, and fails where ours is behind. `BASALT_RECOVERED_LOG_MB` has as many
+//! megabytes in the log of the server that is killed.
 #![cfg(all(feature = "hdfs", feature = "zookeeper"))]
 #![allow(clippy::disallowed_methods, reason = "tests of a process work on real processes, and measure them")]
 
@@ -14,6 +15,8 @@ use std::time::{Duration, Instant, SystemTime};
 const REGIONS: usize = 100;
 /// In each region, in its log alone.
 const ROWS: usize = 20;
+/// Of all regions, written at a time where there are megabytes of them.
+const WRITERS: usize = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Whose {
@@ -70,8 +73,8 @@ async fn kill_one(lab: &Lab, victim: Whose, survivor: Whose) -> Seen {
     let connection = lab.connect();
     let start = |whose: Whose, name: &str| match whose {
         Whose::Ours => lab.basalt(name, "regionserver"),
-        // Each memstore takes 2 MB of it.
-        Whose::HBases => lab.java_server_with(name, "768m"),
+        // Each memstore takes 2 MB of it, and what is in the log is in those.
+        Whose::HBases => lab.java_server_with(name, if log_bytes() > 0 { "4g" } else { "768m" }),
     };
     // The first has hbase:meta.
     let _survivor = start(survivor, "survivor");
@@ -109,11 +112,37 @@ async fn kill_one(lab: &Lab, victim: Whose, survivor: Whose) -> Seen {
         places.len() == REGIONS && elsewhere.is_empty()
     })
     .await;
+    fill_log(&connection, &table).await;
     let written = connection.table(&table);
     for n in 0..REGIONS * ROWS {
         written.put(&Put::new(row(n)).add("f", "q", format!("value{n}")).build()).await.expect("acknowledged");
     }
     kill(&connection, &table, piece, &first).await
+}
+
+fn log_bytes() -> usize {
+    let megabytes = std::env::var("BASALT_RECOVERED_LOG_MB").ok().map(|text| text.parse::<usize>().expect("a number"));
+    megabytes.unwrap_or(0) << 20
+}
+
+/// Rows of other columns than those that are looked for.
+async fn fill_log(connection: &Connection, table: &TableName) {
+    const VALUE_BYTES: usize = 10_000;
+    let (rows, written) = (log_bytes() / VALUE_BYTES, Arc::new(connection.table(table)));
+    let writers: Vec<_> = (0..WRITERS)
+        .map(|writer| {
+            let written = written.clone();
+            tokio::spawn(async move {
+                for n in (writer..rows).step_by(WRITERS) {
+                    let put = Put::new(row(n)).add("f", "large", vec![b'v'; VALUE_BYTES]).build();
+                    written.put(&put).await.expect("acknowledged");
+                }
+            })
+        })
+        .collect();
+    for writer in writers {
+        writer.await.expect("no panic");
+    }
 }
 
 async fn kill(connection: &Connection, table: &TableName, victim: Piece, survivor: &ServerName) -> Seen {
