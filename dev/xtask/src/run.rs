@@ -97,7 +97,7 @@ pub struct Ended {
     pub output: String,
 }
 
-/// Runs with both streams into `log`; kills it after `limit`.
+/// Runs with both streams into `log`; kills it, and what it has started, after `limit`.
 pub fn logged(command: &mut Command, log: &Path, limit: Duration) -> anyhow::Result<Ended> {
     let file = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
     let mut child = command
@@ -114,8 +114,14 @@ pub fn logged(command: &mut Command, log: &Path, limit: Duration) -> anyhow::Res
             break Some(status);
         }
         if start.elapsed() > limit {
+            let started = descendants(child.id());
             child.kill()?;
             child.wait()?;
+            if !started.is_empty() {
+                let ids = started.iter().map(u32::to_string);
+                // One that has ended meanwhile is none to be killed.
+                Command::new("kill").arg("-9").args(ids).stderr(Stdio::null()).status().context("cannot run kill")?;
+            }
             break None;
         }
         std::thread::sleep(Duration::from_millis(20));
@@ -125,6 +131,24 @@ pub fn logged(command: &mut Command, log: &Path, limit: Duration) -> anyhow::Res
         output.push_str(&format!("\nstopped after {} s\n", limit.as_secs()));
     }
     Ok(Ended { well: status.is_some_and(|s| s.success()), cpu, output })
+}
+
+/// Processes that a process has started, and those that these have, as far as they are there.
+fn descendants(of: u32) -> Vec<u32> {
+    let mut parents: Vec<(u32, u32)> = Vec::new();
+    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(process) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        let line = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        let parent = line.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse().ok());
+        parents.extend(parent.map(|parent| (process, parent)));
+    }
+    let mut found = vec![of];
+    let mut at = 0;
+    while let Some(parent) = found.get(at).copied() {
+        found.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(process, _)| process));
+        at += 1;
+    }
+    found.split_off(1)
 }
 
 /// What a process has used by now, from its line in `/proc`, which stays until its parent has waited for it.
@@ -139,6 +163,25 @@ pub fn cpu_time(process: u32) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Servers of a test that was stopped at its limit went on, and had the ports of the next one.
+    #[test]
+    fn what_a_command_has_started_ends_with_it_at_its_limit() {
+        let dir = std::env::temp_dir();
+        let log = dir.join(format!("basalt-xtask-limit-{}.log", std::process::id()));
+        let mut command = Command::new("sh");
+        command.args(["-c", "(sleep 1000 & echo child $!; wait) & wait"]);
+        let ended = logged(&mut command, &log, Duration::from_millis(500)).expect("sh runs");
+        std::fs::remove_file(&log).expect("the log");
+        assert!(!ended.well);
+        let child = ended.output.lines().find_map(|line| line.strip_prefix("child ")).expect("it began");
+        let stat = format!("/proc/{child}/stat");
+        let began = Instant::now();
+        while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
+            assert!(began.elapsed() < Duration::from_secs(20), "process {child} goes on");
+            std::thread::yield_now();
+        }
+    }
 
     #[test]
     fn a_busy_child_costs_time_and_a_sleeping_one_none() {

@@ -16,6 +16,8 @@ const TIMES: usize = 5;
 /// Connections and seconds of the clients that ask for rows.
 const CLIENTS: usize = 32;
 const SECONDS: usize = 10;
+/// Rows a second that are asked for, where not as many as can be.
+const RATE: usize = 10_000;
 
 /// Name, and the query on the table.
 const QUERIES: &[(&str, &str)] = &[
@@ -179,10 +181,14 @@ pub fn compare(
     );
     for mode in ["prepared", "extended", "simple"] {
         for measured in both {
-            println!("| {} | {mode} | {} |", measured.target.name, points(measured, pgbench, dir, mode)?);
+            println!("| {} | {mode} | {} |", measured.target.name, points(measured, pgbench, dir, mode, None)?);
         }
     }
-    Ok((QUERIES.len() + 2 * PUSHED.len() + 3, in_files))
+    for measured in both {
+        let found = points(measured, pgbench, dir, "prepared", Some(RATE))?;
+        println!("| {} | prepared, {RATE} a second wanted | {found} |", measured.target.name);
+    }
+    Ok((QUERIES.len() + 2 * PUSHED.len() + 4, in_files))
 }
 
 /// What the servers compute beside rows that are read; prints a table.
@@ -219,8 +225,15 @@ fn asked(measured: &Measured<'_>, dir: &Path, query: &str) -> anyhow::Result<(f6
     Ok((times[TIMES / 2], cores))
 }
 
-/// Rows by their keys from many connections, by PostgreSQL's own program for that.
-fn points(measured: &Measured<'_>, pgbench: &Path, dir: &Path, mode: &str) -> anyhow::Result<String> {
+/// Rows by their keys from many connections, by PostgreSQL's own program for that: as many as can be, or at a rate, with the time that they wait
+/// for their turn.
+fn points(
+    measured: &Measured<'_>,
+    pgbench: &Path,
+    dir: &Path,
+    mode: &str,
+    rate: Option<usize>,
+) -> anyhow::Result<String> {
     let file = dir.join("points.pgbench");
     std::fs::write(&file, "\\set k random(0, 99999)\nselect v, n from points where k = :k;\n")?;
     let logs = dir.join("pgbench-logs");
@@ -228,7 +241,11 @@ fn points(measured: &Measured<'_>, pgbench: &Path, dir: &Path, mode: &str) -> an
     std::fs::create_dir_all(&logs)?;
     let mut command = Command::new(pgbench);
     command.args(["-n", "-M", mode, "-c", &CLIENTS.to_string(), "-j", "1", "-T", &SECONDS.to_string(), "-l", "-f"]);
-    command.arg(&file).args(measured.target.connection()).current_dir(&logs);
+    command
+        .arg(&file)
+        .args(rate.map(|rate| format!("--rate={rate}")))
+        .args(measured.target.connection())
+        .current_dir(&logs);
     let cpu = measured.cpu();
     let out = command.output().context("cannot run pgbench")?;
     let cores = measured.cpu() - cpu;
