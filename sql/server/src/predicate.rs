@@ -152,6 +152,8 @@ impl KeyRange {
 pub struct Pushed {
     /// Whether the servers do it, for each predicate that was asked for.
     pub exact: Vec<bool>,
+    /// Whether it makes the ranges smaller, exactly or not.
+    pub narrows: Vec<bool>,
     /// Row keys to be read, sorted; the whole table where there is none.
     pub ranges: Option<Vec<KeyRange>>,
     /// The filters on cells, all of which must pass.
@@ -166,11 +168,12 @@ pub struct Pushed {
 pub fn push_down(mapping: &Mapping, predicates: &[&Expr]) -> Pushed {
     let layout = mapping.key_layout();
     let key = mapping.key_columns();
-    let mut pushed = Pushed { exact: vec![false; predicates.len()], ..Pushed::default() };
-    let mut of_key: Vec<Vec<(usize, Set)>> = vec![Vec::new(); key.len()];
+    let none = vec![false; predicates.len()];
+    let mut pushed = Pushed { exact: none.clone(), narrows: none, ..Pushed::default() };
+    let mut of_key: Vec<Vec<(usize, Passing)>> = vec![Vec::new(); key.len()];
     for (at, predicate) in predicates.iter().enumerate() {
-        if let Some((column, set)) = key_set(mapping, predicate) {
-            of_key[column].push((at, set));
+        if let Some(passing) = key_set(mapping, predicate) {
+            of_key[passing.column].push((at, passing));
         } else if let Some(test) = cell_filter(mapping, predicate) {
             pushed.exact[at] = true;
             pushed.needs_a_cell |= test.needs_a_cell;
@@ -178,7 +181,7 @@ pub fn push_down(mapping: &Mapping, predicates: &[&Expr]) -> Pushed {
             pushed.filters.push(test.filter);
         }
     }
-    pushed.ranges = key_ranges(&layout, of_key, &mut pushed.exact);
+    pushed.ranges = key_ranges(&layout, of_key, &mut pushed.exact, &mut pushed.narrows);
     pushed
 }
 
@@ -188,16 +191,24 @@ pub fn can_be_pushed(mapping: &Mapping, predicate: &Expr) -> bool {
 }
 
 /// Cross product of the leading columns' values with the intervals of the first column that has more than points.
-fn key_ranges(layout: &KeyLayout, of_key: Vec<Vec<(usize, Set)>>, exact: &mut [bool]) -> Option<Vec<KeyRange>> {
+fn key_ranges(
+    layout: &KeyLayout,
+    of_key: Vec<Vec<(usize, Passing)>>,
+    exact: &mut [bool],
+    narrows: &mut [bool],
+) -> Option<Vec<KeyRange>> {
     let mut prefixes: Vec<Vec<u8>> = vec![Vec::new()];
     let mut ranges: Option<Vec<KeyRange>> = None;
     let columns = of_key.len();
     for (column, sets) in of_key.into_iter().enumerate() {
-        let Some(set) = sets.iter().map(|(_, set)| set.clone()).reduce(|a, b| intersect(&a, &b)) else { break };
+        let of_column = sets.iter().map(|(_, passing)| passing.set.clone());
+        let Some(set) = of_column.reduce(|a, b| intersect(&a, &b)) else { break };
         if prefixes.len().saturating_mul(set.len()) > MAX_RANGES {
             break;
         }
-        sets.iter().for_each(|(at, _)| exact[*at] = true);
+        for (at, passing) in &sets {
+            (exact[*at], narrows[*at]) = (passing.is_exact, true);
+        }
         if set.iter().all(|interval| interval.as_point().is_some()) {
             prefixes = prefixes
                 .iter()
@@ -380,44 +391,82 @@ fn comparison<'a>(mapping: &'a Mapping, expr: &'a Expr) -> Option<(usize, &'a Co
     Some((at, column, op.swap()?, value))
 }
 
-/// Position in the key, and the values that pass, of a predicate on one column of the key.
-fn key_set(mapping: &Mapping, expr: &Expr) -> Option<(usize, Set)> {
-    let place = |column: &Column| match column.place {
-        Place::Key(at) => Some(at),
-        Place::Cell { .. } | Place::Packed { .. } | Place::WrittenAt => None,
+/// What a predicate on one column of the key lets pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Passing {
+    /// Position in the key.
+    column: usize,
+    /// No other values.
+    set: Set,
+    /// Whether all of these.
+    is_exact: bool,
+}
+
+/// Those values that pass a predicate on one column of the key.
+fn key_set(mapping: &Mapping, expr: &Expr) -> Option<Passing> {
+    let exactly = |column, set| Some(Passing { column, set, is_exact: true });
+    let key_column = |expr: &Expr| match column_of(mapping, expr)?.1 {
+        column @ Column { place: Place::Key(at), .. } => Some((*at, column)),
+        _ => None,
     };
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::And | Operator::Or), right }) => {
-            let ((a, left), (b, right)) = (key_set(mapping, left)?, key_set(mapping, right)?);
-            let both =
-                || if *op == Operator::And { intersect(&left, &right) } else { unite(left.clone(), right.clone()) };
-            (a == b).then(|| (a, both()))
+            let (left, right) = (key_set(mapping, left)?, key_set(mapping, right)?);
+            let is_exact = left.is_exact && right.is_exact;
+            let set = if *op == Operator::And { intersect(&left.set, &right.set) } else { unite(left.set, right.set) };
+            (left.column == right.column).then_some(Passing { column: left.column, set, is_exact })
         }
         Expr::BinaryExpr(_) => {
             let (_, column, op, value) = comparison(mapping, expr)?;
-            let at = place(column)?;
+            let Place::Key(at) = column.place else { return None };
+            if let Some(interval) = of_char(column, op, value) {
+                return Some(Passing { column: at, set: vec![interval], is_exact: false });
+            }
             let bytes = encoded(mapping, column, value, matches!(op, Operator::Eq | Operator::NotEq))?;
-            Some((at, set_of(op, bytes)?))
+            exactly(at, set_of(op, bytes)?)
         }
         Expr::InList(InList { expr, list, negated: false }) => {
-            let (_, column) = column_of(mapping, expr)?;
-            let at = place(column)?;
+            let (at, column) = key_column(expr)?;
             let points = list.iter().map(|e| encoded(mapping, column, literal(e)?, true).map(Interval::point));
-            Some((at, unite(points.collect::<Option<Set>>()?, Set::new())))
+            exactly(at, unite(points.collect::<Option<Set>>()?, Set::new()))
         }
         Expr::Between(Between { expr, negated: false, low, high }) => {
-            let (_, column) = column_of(mapping, expr)?;
-            let at = place(column)?;
+            let (at, column) = key_column(expr)?;
+            if let SqlType::Char(_) = column.sql_type {
+                let low = of_char(column, Operator::GtEq, literal(low)?)?;
+                let high = of_char(column, Operator::LtEq, literal(high)?)?;
+                return Some(Passing { column: at, set: intersect(&vec![low], &vec![high]), is_exact: false });
+            }
             let end = |e: &Expr| encoded(mapping, column, literal(e)?, false).map(End::At);
             let interval = Interval { low: end(low)?, high: end(high)? };
-            Some((at, unite(vec![interval], Set::new())))
+            exactly(at, unite(vec![interval], Set::new()))
         }
         Expr::Like(like) => {
-            let (_, column) = column_of(mapping, &like.expr)?;
-            let at = place(column)?;
+            let (at, column) = key_column(&like.expr)?;
             let prefix = like_prefix(column, like)?;
             let high = successor(&prefix).map_or(End::Open, End::Past);
-            Some((at, vec![Interval { low: End::At(prefix), high }]))
+            exactly(at, vec![Interval { low: End::At(prefix), high }])
+        }
+        _ => None,
+    }
+}
+
+/// Bytes among which are those of all `char(n)` that compare so with a text. Stored ones end with spaces that SQL does not compare: a text that begins
+/// with another is greater, but its bytes are less where it goes on with a control character.
+fn of_char(column: &Column, op: Operator, value: &ScalarValue) -> Option<Interval> {
+    let SqlType::Char(chars) = column.sql_type else { return None };
+    let text = value.try_as_str().flatten().filter(|_| !column.is_array)?.trim_end_matches(' ').as_bytes();
+    let padded = |with: u8| {
+        let mut bytes = text.to_vec();
+        bytes.resize(chars as usize, with);
+        bytes
+    };
+    let is_longer = text.len() > chars as usize;
+    match op {
+        Operator::Gt | Operator::GtEq => Some(Interval { low: End::At(padded(0)), high: End::Open }),
+        Operator::Lt | Operator::LtEq if text.iter().all(|byte| *byte >= b' ') => {
+            let high = if op == Operator::Lt && !is_longer { End::Past(padded(b' ')) } else { End::At(padded(b' ')) };
+            Some(Interval { low: End::Open, high })
         }
         _ => None,
     }
@@ -652,6 +701,48 @@ mod tests {
             test_of_cell(cell(name), *op, value.as_bytes().to_vec(), true)
         };
         with_few_of_each_cell(tests.iter().map(test).collect()).iter().map(|test| said(&test.filter)).collect()
+    }
+
+    #[test]
+    fn ranges_of_padded_texts_leave_out_none_that_compares_so() {
+        let column = Column {
+            name: "c".to_owned(),
+            sql_type: SqlType::Char(3),
+            max_chars: None,
+            decimal: None,
+            not_null: true,
+            descending: false,
+            is_array: false,
+            with_time: false,
+            place: Place::Key(0),
+            comment: None,
+        };
+        let letters = ["", "\u{1}", " ", "a", "b", "~"];
+        let texts: std::collections::BTreeSet<String> = letters
+            .iter()
+            .flat_map(|a| letters.iter().flat_map(move |b| letters.iter().map(move |c| [*a, *b, *c].concat())))
+            .map(|text| text.trim_end_matches(' ').to_owned())
+            .collect();
+        let (mut asked, mut left_out) = (0, 0);
+        for limit in texts.iter().map(String::as_str).chain(["aaaa", "a\u{1}aa", "a  a"]) {
+            for op in [Operator::Lt, Operator::LtEq, Operator::Gt, Operator::GtEq] {
+                let Some(interval) = of_char(&column, op, &ScalarValue::from(limit)) else { continue };
+                asked += 1;
+                for text in &texts {
+                    let stored = format!("{text:3}").into_bytes();
+                    let is_in = !intersect(&vec![interval.clone()], &vec![Interval::point(stored)]).is_empty();
+                    let compares = match op {
+                        Operator::Lt => text.as_str() < limit,
+                        Operator::LtEq => text.as_str() <= limit,
+                        Operator::Gt => text.as_str() > limit,
+                        _ => text.as_str() >= limit,
+                    };
+                    assert!(is_in || !compares, "{text:?} {op} {limit:?}");
+                    left_out += usize::from(!is_in);
+                }
+            }
+        }
+        assert!(asked > 300 && left_out > asked * texts.len() / 4, "{left_out} of {asked} times {}", texts.len());
     }
 
     #[test]

@@ -403,9 +403,11 @@ impl HBaseTable {
         let (places, of_key): (Vec<usize>, Vec<&Expr>) =
             predicates.iter().copied().enumerate().filter(|(_, expr)| is_of_key(expr)).unzip();
         let mut pushed = push_down(&self.mapping, &of_key);
-        let mut exact = vec![false; predicates.len()];
-        places.into_iter().zip(&pushed.exact).for_each(|(at, is_exact)| exact[at] = *is_exact);
-        pushed.exact = exact;
+        let (mut exact, mut narrows) = (vec![false; predicates.len()], vec![false; predicates.len()]);
+        for (of_key, at) in places.into_iter().enumerate() {
+            (exact[at], narrows[at]) = (pushed.exact[of_key], pushed.narrows[of_key]);
+        }
+        (pushed.exact, pushed.narrows) = (exact, narrows);
         pushed
     }
 
@@ -541,10 +543,13 @@ impl TableProvider for HBaseTable {
     }
 
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
-        let of = |exact| {
-            if exact { TableProviderFilterPushDown::Exact } else { TableProviderFilterPushDown::Unsupported }
+        let of = |does| match does {
+            (true, _) => TableProviderFilterPushDown::Exact,
+            (false, true) => TableProviderFilterPushDown::Inexact,
+            (false, false) => TableProviderFilterPushDown::Unsupported,
         };
-        Ok(self.push_down(filters).exact.into_iter().map(of).collect())
+        let pushed = self.push_down(filters);
+        Ok(pushed.exact.into_iter().zip(pushed.narrows).map(of).collect())
     }
 
     async fn scan(
