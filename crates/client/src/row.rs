@@ -27,6 +27,14 @@ impl Row {
         Row { cells, exists: None, stale: false, partial: false, extra: None }
     }
 
+    /// The row of a result whose cells stand in the message, as an endpoint may send it. Copies the cells.
+    ///
+    /// # Errors
+    /// [`crate::Error::Malformed`].
+    pub fn of_result(result: &pb::Result) -> crate::Result<Row> {
+        crate::locator::inline_row(result)
+    }
+
     pub(crate) fn of_existence(exists: bool) -> Row {
         Row { exists: Some(exists), ..Row::default() }
     }

@@ -6,7 +6,7 @@
 //! needs it there must look.
 //!
 //! [`pb`] holds everything but the bodies of the REST gateway, which are in [`rest`]. [`net`], [`disk`] and [`znode`] name what travels, what lies in files and what lies in
-//! coordination nodes. [`grouped`], [`histogram`] and [`volumes`] are services of Basalt's own. [`methods`] lists every method of every service, so that an unknown method can be told from one
+//! coordination nodes. [`grouped`], [`histogram`], [`top_rows`] and [`volumes`] are services of Basalt's own. [`methods`] lists every method of every service, so that an unknown method can be told from one
 //! that is merely not served. [`magic`] handles the four bytes `PBUF` before messages at rest.
 //!
 //! This crate does not know how the messages are used.
@@ -35,5 +35,6 @@ pub mod rest {
 
 pub mod disk;
 pub mod net;
+pub mod top_rows;
 pub mod volumes;
 pub mod znode;

@@ -8,20 +8,17 @@ use bytes::Bytes;
 use datafusion::arrow::array::{
     ArrayRef, BinaryArray, Float64Array, Int64Array, RecordBatch, RecordBatchOptions, UInt64Array,
 };
-use datafusion::arrow::datatypes::{DataType, Field, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::TaskContext;
 use datafusion::physical_expr::EquivalenceProperties;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
-use datafusion::physical_expr::expressions::{CastExpr, Column as ColumnExpr, Literal};
+use datafusion::physical_expr::expressions::{CastExpr, Literal};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
-use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
-use datafusion::physical_plan::projection::ProjectionExec;
-use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
@@ -31,18 +28,18 @@ use datafusion::physical_plan::{
 use futures::{StreamExt, TryStreamExt};
 use proto::Message;
 use proto::grouped::{
-    Aggregate, Function, Group, KeyColumn, METHOD, METHOD_OF_EXPRESSIONS, Number, Request, Response, SERVICE, Source,
-    State, exact_number,
+    Aggregate, Function, Group, METHOD, METHOD_OF_EXPRESSIONS, Number, Request, Response, SERVICE, State, exact_number,
 };
-use types::{Order, SqlType};
+use types::SqlType;
 
 use crate::arrow_values::{Builder, at_row};
+use crate::below::{Below, computed, key_columns, table_column};
 use crate::distinct;
 use crate::error::{SqlError, SqlState};
-use crate::expression::{exact_array, expression, is_exact, source};
-use crate::mapping::{Mapping, Place, Versions};
+use crate::expression::{exact_array, is_exact, source};
+use crate::mapping::{Mapping, Place};
 use crate::progress::{Part, Progress};
-use crate::scan::{HBaseScanExec, ScanSpec, describe};
+use crate::scan::{ScanSpec, describe};
 
 /// The rule that plans it.
 #[derive(Debug)]
@@ -69,66 +66,10 @@ impl PhysicalOptimizerRule for PushAggregates {
     }
 }
 
-/// A scan, and nodes above it that region servers take over with it.
-struct Below {
-    /// The whole, without what only hands batches on.
-    plan: Arc<dyn ExecutionPlan>,
-    spec: ScanSpec,
-    /// What comes out, as expressions on the scan's columns.
-    columns: Vec<Arc<dyn PhysicalExpr>>,
-}
-
-impl Below {
-    fn of(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Below>> {
-        if let Some(scan) = plan.downcast_ref::<HBaseScanExec>() {
-            let spec = scan.spec().clone();
-            // Whoever turned the scan round wants its rows in that order.
-            if spec.scan.reversed || spec.versions == Versions::All {
-                return Ok(None);
-            }
-            let column = |(at, field): (usize, &Arc<Field>)| {
-                Arc::new(ColumnExpr::new(field.name(), at)) as Arc<dyn PhysicalExpr>
-            };
-            let columns = spec.schema.fields().iter().enumerate().map(column).collect();
-            return Ok(Some(Below { plan: Arc::clone(plan), spec, columns }));
-        }
-        if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
-            let Some(below) = Below::of(projection.input())? else { return Ok(None) };
-            let columns = projection.expr().iter().map(|projected| below.resolved(&projected.expr));
-            let columns = columns.collect::<Result<Vec<_>>>()?;
-            let plan = Arc::new(ProjectionExec::try_new(projection.expr().to_vec(), below.plan)?);
-            return Ok(Some(Below { plan, columns, spec: below.spec }));
-        }
-        let hands_on = plan.is::<CooperativeExec>()
-            || plan
-                .downcast_ref::<RepartitionExec>()
-                .is_some_and(|r| matches!(r.partitioning(), Partitioning::RoundRobinBatch(_)));
-        match plan.children()[..] {
-            [child] if hands_on => Below::of(child),
-            _ => Ok(None),
-        }
-    }
-
-    /// An expression on what comes out, as one on the scan's columns.
-    fn resolved(&self, expr: &Arc<dyn PhysicalExpr>) -> Result<Arc<dyn PhysicalExpr>> {
-        let resolve = |node: Arc<dyn PhysicalExpr>| {
-            let column = node.downcast_ref::<ColumnExpr>().map(ColumnExpr::index);
-            Ok(match column.and_then(|at| self.columns.get(at)) {
-                Some(column) => Transformed::new(Arc::clone(column), true, TreeNodeRecursion::Jump),
-                None => Transformed::no(node),
-            })
-        };
-        Arc::clone(expr).transform_down(resolve).data()
-    }
-}
-
 /// What takes the aggregate's place; nothing where the servers cannot compute it.
 fn pushed(aggregate: &AggregateExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-    let Some(mut below) = Below::of(aggregate.input())? else { return Ok(None) };
-    // What the aggregate itself would have told its scan, nobody says any more.
-    let own: Vec<u64> =
-        aggregate.dynamic_expressions_produced().iter().filter_map(|expr| expr.expression_id()).collect();
-    below.spec.dynamic.retain(|filter| filter.expression_id().is_none_or(|id| !own.contains(&id)));
+    let Some(below) = Below::of(aggregate.input())? else { return Ok(None) };
+    let below = below.without_filters_of(aggregate);
     let is_plain = aggregate.filter_expr().iter().all(Option::is_none)
         && !aggregate.group_expr().has_grouping_set()
         && aggregate.limit_options().is_none()
@@ -249,7 +190,8 @@ impl Wanted {
                 outputs.push(Output::Group(at));
                 continue;
             }
-            let Some((source, _)) = computed(&expr, spec, &mut request).filter(|(_, of)| is_exact(of)) else {
+            let Some((source, _)) = computed(&expr, spec, &mut request.expressions).filter(|(_, of)| is_exact(of))
+            else {
                 return Ok(None);
             };
             groups.push(name.clone());
@@ -275,34 +217,6 @@ impl Wanted {
     fn method(&self) -> &'static str {
         if self.request.expressions.is_empty() { METHOD } else { METHOD_OF_EXPRESSIONS }
     }
-}
-
-/// What an expression comes to as a source of values, and its type.
-fn computed(expr: &Arc<dyn PhysicalExpr>, spec: &ScanSpec, request: &mut Request) -> Option<(Source, DataType)> {
-    let (expression, of) = expression(expr, spec)?;
-    let at = request.expressions.iter().position(|known| *known == expression).unwrap_or_else(|| {
-        request.expressions.push(expression);
-        request.expressions.len() - 1
-    });
-    Some((Source { expression: Some(at as u32), ..Source::default() }, of))
-}
-
-fn key_columns(mapping: &Mapping) -> Vec<KeyColumn> {
-    let layout = mapping.key_layout();
-    let last = layout.columns.len().saturating_sub(1);
-    let column = |(at, column): (usize, &types::KeyColumn)| {
-        let descending = column.order == Order::Descending;
-        let width_bytes = column.fixed_width().unwrap_or(0) as u32;
-        let is_separated = width_bytes == 0 && (at < last || descending);
-        KeyColumn { width_bytes, separator: is_separated.then_some(if descending { 0xFF } else { 0 }) }
-    };
-    layout.columns.iter().enumerate().map(column).collect()
-}
-
-/// Position in the table of a column of the scan.
-fn table_column(expr: &Arc<dyn PhysicalExpr>, spec: &ScanSpec) -> Option<usize> {
-    let column = expr.downcast_ref::<ColumnExpr>()?;
-    spec.projection.get(column.index()).copied()
 }
 
 /// An aggregate of a column as it is stored.
@@ -378,7 +292,7 @@ fn aggregate_of_computed(
     if function.is_distinct() || !function.order_bys().is_empty() {
         return None;
     }
-    let (source, argument) = computed(argument, spec, request)?;
+    let (source, argument) = computed(argument, spec, &mut request.expressions)?;
     let result = function.field().data_type().clone();
     let scale = |of: &DataType| match of {
         DataType::Decimal128(_, scale) => Some(*scale),

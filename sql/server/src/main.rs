@@ -17,6 +17,7 @@ mod aggregate;
 mod answer;
 mod arrow_values;
 mod auth;
+mod below;
 mod binary;
 mod catalog;
 mod copy;
@@ -45,6 +46,7 @@ mod service;
 mod session;
 mod table;
 mod tls;
+mod top_rows;
 mod write;
 
 use std::io::{BufRead, Write};

@@ -13,13 +13,14 @@ use datafusion::physical_plan::ExecutionPlan;
 use crate::aggregate::HBaseAggregateExec;
 use crate::scan::{HBaseScanExec, ScanSpec};
 use crate::session::Session;
+use crate::top_rows::HBaseTopRowsExec;
 
 /// Of one scan: what its partitions have done together.
 #[derive(Debug)]
 pub struct Progress {
     /// The relation's name.
     pub relation: String,
-    /// Whether the servers aggregate, so that no rows come.
+    /// Whether the servers aggregate or sort, so that few rows come.
     pub is_aggregate: bool,
     /// Regions that are to be read.
     pub regions_total: u64,
@@ -103,7 +104,9 @@ impl PhysicalOptimizerRule for NoteScans {
         let mut scans = Vec::new();
         plan.apply(|node| {
             let scan = node.downcast_ref::<HBaseScanExec>().map(HBaseScanExec::progress);
-            scans.extend(scan.or_else(|| node.downcast_ref::<HBaseAggregateExec>().map(HBaseAggregateExec::progress)));
+            let aggregate = || node.downcast_ref::<HBaseAggregateExec>().map(HBaseAggregateExec::progress);
+            let top_rows = || node.downcast_ref::<HBaseTopRowsExec>().map(HBaseTopRowsExec::progress);
+            scans.extend(scan.or_else(aggregate).or_else(top_rows));
             Ok(TreeNodeRecursion::Continue)
         })?;
         session.reads(scans);

@@ -37,6 +37,7 @@ use crate::sequence::{self, Sequences};
 use crate::service::{Service, Shared};
 use crate::session::{Session, Sessions};
 use crate::tls::Certificates;
+use crate::top_rows::PushTopRows;
 
 /// The PostgreSQL that clients are told to expect.
 pub const VERSION: &str = "15.0";
@@ -95,6 +96,7 @@ pub fn context(
         .with_default_features()
         .with_query_planner(Arc::new(Planner))
         .with_physical_optimizer_rule(Arc::new(PushAggregates))
+        .with_physical_optimizer_rule(Arc::new(PushTopRows))
         .with_physical_optimizer_rule(Arc::new(JoinsGiveWay))
         .with_physical_optimizer_rule(Arc::new(NoteScans))
         .build();

@@ -3,24 +3,22 @@
 //! What it keeps is bounded: a region with too many groups is an error, and the client reads the rows instead.
 
 use super::expression::{self, Computed, Program, programs};
+use super::row_values::{self, At, RowValues};
 use super::walk::{self, Fold};
 use crate::blocking::Caller;
 use crate::server::RegionServer;
 use bytes::Bytes;
 use cell::CellRef;
 use convert::from_proto;
-use filter::{Filter, ListOperator};
-use model::Scan;
 use proto::grouped::{
     Aggregate, Function, Group, METHOD, METHOD_OF_EXPRESSIONS, Number, Request, Response, SERVICE, Source, State,
-    exact_bytes, float_bytes,
+    float_bytes,
 };
 use proto::{Message, pb};
 use region::Region;
 use rpc::exception::Exception;
 use sketch::Sketch;
 use std::collections::HashMap;
-use std::ops::Range;
 use std::sync::Arc;
 
 /// What the groups of one call may take together.
@@ -53,14 +51,8 @@ pub(super) fn decode(bytes: Bytes) -> Result<Asked, Exception> {
     }
     let programs = programs(&request.expressions).map_err(|why| refused(why.to_owned()))?;
     let of_aggregates = request.aggregates.iter().filter_map(|aggregate| aggregate.source.as_ref());
-    let of_programs = programs.iter().flat_map(|program| &program.loads);
-    let is_nowhere = |source: &Source| {
-        source.key_column.is_some_and(|at| at as usize >= request.key_columns.len())
-            || source.expression.is_some_and(|at| at as usize >= programs.len())
-    };
-    if request.groups.iter().chain(of_aggregates).chain(of_programs).any(is_nowhere) {
-        return Err(refused("a source names a column of the key or an expression that is not there".to_owned()));
-    }
+    let sources = request.groups.iter().chain(of_aggregates);
+    row_values::check_sources(sources, &request.key_columns, &programs).map_err(|why| refused(why.to_owned()))?;
     let is_exact = |source: &Source| source.expression.is_none_or(|at| programs[at as usize].is_exact);
     if !request.groups.iter().all(is_exact) {
         return Err(refused("groups of floating-point numbers".to_owned()));
@@ -96,23 +88,12 @@ pub(super) async fn aggregate(
 ) -> Result<pb::NameBytesPair, Exception> {
     let mut scan = from_proto::scan(asked.request.scan.take().unwrap_or_default())?;
     let groups = Groups::new(asked);
-    if groups.needed.is_empty() {
-        leave_values(&mut scan);
+    if groups.values.needs_no_cells() {
+        row_values::leave_values(&mut scan);
     }
     let folded = walk::fold(server, region, scan, groups, caller).await?;
     let response = Response { region_end_key: region.info().end_key.clone(), groups: folded.into_groups() };
     Ok(pb::NameBytesPair { name: SERVICE.to_owned(), value: Some(Bytes::from(response.encode_to_vec())) })
-}
-
-/// Takes values away from no cell: nobody looks at them, and cells that are as they were need not be copied.
-fn leave_values(scan: &mut Scan) {
-    if let Some(filter) = &mut scan.filter
-        && let Filter::List { operator: ListOperator::MustPassAll, filters } = &**filter
-        && filters.iter().any(|filter| matches!(filter, Filter::KeyOnly { .. }))
-    {
-        let others = filters.iter().filter(|filter| !matches!(filter, Filter::KeyOnly { .. }));
-        *filter = Arc::new(Filter::all_of(others.cloned().collect()));
-    }
 }
 
 /// What one aggregate has come to.
@@ -126,38 +107,11 @@ struct Running {
     sketch: Option<Box<Sketch>>,
 }
 
-/// A cell that is needed, and its value in the row that is walked.
-struct Needed {
-    family: Bytes,
-    qualifier: Bytes,
-    value: Vec<u8>,
-}
-
-/// Where a source's value is now.
-#[derive(Clone, Copy)]
-enum At {
-    Key(usize),
-    Cell(usize),
-    Computed(usize),
-}
-
 struct Groups {
-    request: Request,
-    programs: Vec<Program>,
-    /// Where the numbers are that each program loads.
-    of_programs: Vec<Vec<At>>,
-    /// What each came to in the row that is walked, and the bytes of that where it is exact.
-    computed: Vec<(Computed, Vec<u8>)>,
-    stack: Vec<Computed>,
-    scratch: Vec<u8>,
-    needed: Vec<Needed>,
+    values: RowValues,
+    aggregates: Vec<Aggregate>,
     of_groups: Vec<At>,
     of_aggregates: Vec<Option<At>>,
-    row: Vec<u8>,
-    is_open: bool,
-    /// How many of the key's columns are looked at.
-    key_columns_used: usize,
-    key_ranges: Vec<Range<usize>>,
     group_key: Vec<u8>,
     /// Numbers of the groups that there are.
     groups: HashMap<Vec<u8>, usize>,
@@ -172,40 +126,12 @@ struct Groups {
 
 impl Groups {
     fn new(Asked { request, programs }: Asked) -> Groups {
-        let mut needed: Vec<Needed> = Vec::new();
-        let mut key_columns_used = 0;
-        let mut at = |source: &Source| match (source.key_column, source.expression) {
-            (Some(column), _) => {
-                key_columns_used = key_columns_used.max(column as usize + 1);
-                At::Key(column as usize)
-            }
-            (None, Some(expression)) => At::Computed(expression as usize),
-            (None, None) => {
-                let known = |n: &Needed| n.family == source.family && n.qualifier == source.qualifier;
-                At::Cell(needed.iter().position(known).unwrap_or_else(|| {
-                    let (family, qualifier) = (source.family.clone(), source.qualifier.clone());
-                    needed.push(Needed { family, qualifier, value: Vec::new() });
-                    needed.len() - 1
-                }))
-            }
-        };
-        let of_groups = request.groups.iter().map(&mut at).collect();
-        let of_aggregates = request.aggregates.iter().map(|a| a.source.as_ref().map(&mut at)).collect();
-        let of_programs = programs.iter().map(|program| program.loads.iter().map(&mut at).collect()).collect();
+        let mut values = RowValues::new(request.key_prefix_bytes, request.key_columns, programs);
         Groups {
-            computed: programs.iter().map(|_| (Computed::None, Vec::new())).collect(),
-            programs,
-            of_programs,
-            stack: Vec::new(),
-            scratch: Vec::new(),
-            needed,
-            of_groups,
-            of_aggregates,
-            request,
-            row: Vec::new(),
-            is_open: false,
-            key_columns_used,
-            key_ranges: Vec::new(),
+            of_groups: request.groups.iter().map(|source| values.at(source)).collect(),
+            of_aggregates: request.aggregates.iter().map(|a| a.source.as_ref().map(|of| values.at(of))).collect(),
+            aggregates: request.aggregates,
+            values,
             group_key: Vec::new(),
             groups: HashMap::new(),
             states: Vec::new(),
@@ -214,52 +140,6 @@ impl Groups {
             bytes: 0,
             failed: None,
         }
-    }
-
-    /// Where the key's columns are in the row that is walked, as far as they are looked at.
-    fn split_key(&mut self) {
-        self.key_ranges.clear();
-        let mut at = (self.request.key_prefix_bytes as usize).min(self.row.len());
-        for column in &self.request.key_columns[..self.key_columns_used] {
-            let rest = &self.row[at..];
-            let (length, skip) = match (column.width_bytes as usize, column.separator) {
-                (0, Some(separator)) => {
-                    // A NULL ends with a zero byte in both orders.
-                    let end = rest.iter().position(|b| u32::from(*b) == separator);
-                    if rest.first() == Some(&0) { (0, 1) } else { (end.unwrap_or(rest.len()), 1) }
-                }
-                (0, None) => (rest.len(), 0),
-                (width, _) => (width.min(rest.len()), 0),
-            };
-            self.key_ranges.push(at..at + length);
-            at = (at + length + skip).min(self.row.len());
-        }
-    }
-
-    fn value(&self, at: At) -> &[u8] {
-        match at {
-            At::Key(column) => self.key_ranges.get(column).map_or(&[], |range| &self.row[range.clone()]),
-            At::Cell(cell) => &self.needed[cell].value,
-            At::Computed(expression) => &self.computed[expression].1,
-        }
-    }
-
-    /// What the expressions come to in the row that has been walked.
-    fn compute(&mut self) -> Result<(), Exception> {
-        let (mut stack, mut scratch) = (std::mem::take(&mut self.stack), std::mem::take(&mut self.scratch));
-        for index in 0..self.programs.len() {
-            let value = |load: usize| self.value(self.of_programs[index][load]);
-            let result = self.programs[index].run(&mut stack, &mut scratch, value);
-            let result = result.map_err(|why| self.bad_value(why))?;
-            let (computed, bytes) = &mut self.computed[index];
-            *computed = result;
-            bytes.clear();
-            if let Computed::Exact(number) = result {
-                bytes.extend_from_slice(&exact_bytes(number));
-            }
-        }
-        (self.stack, self.scratch) = (stack, scratch);
-        Ok(())
     }
 
     /// Number of the group that the row which has been walked is in.
@@ -272,7 +152,7 @@ impl Groups {
         let mut key = std::mem::take(&mut self.group_key);
         key.clear();
         for at in &self.of_groups {
-            let value = self.value(*at);
+            let value = self.values.value(*at);
             key.extend_from_slice(&(value.len() as u32).to_be_bytes());
             key.extend_from_slice(value);
         }
@@ -293,7 +173,7 @@ impl Groups {
     fn is_in_last_group(&self) -> bool {
         let mut rest = &self.last_group_key[..];
         self.of_groups.iter().all(|at| {
-            let value = self.value(*at);
+            let value = self.values.value(*at);
             let part = rest.split_at_checked(4 + value.len());
             part.is_some_and(|(part, after)| {
                 rest = after;
@@ -304,18 +184,16 @@ impl Groups {
 
     /// Takes in the row that has been walked.
     fn take_row(&mut self) -> Result<(), Exception> {
-        self.split_key();
-        self.compute()?;
         let group = self.group();
         let mut states = std::mem::take(&mut self.states);
         let number = self.of_aggregates.len();
         for (index, running) in states[group * number..][..number].iter_mut().enumerate() {
-            let aggregate = &self.request.aggregates[index];
+            let aggregate = &self.aggregates[index];
             let grown = match self.of_aggregates[index] {
-                Some(At::Computed(at)) => running.add_computed(aggregate.function(), &self.computed[at]),
-                at => running.add(aggregate, at.map(|at| self.value(at))),
+                Some(At::Computed(at)) => running.add_computed(aggregate.function(), self.values.computed(at)),
+                at => running.add(aggregate, at.map(|at| self.values.value(at))),
             };
-            self.bytes += grown.map_err(|why| self.bad_value(why))?;
+            self.bytes += grown.map_err(|why| self.values.bad_value(why))?;
         }
         self.states = states;
         if self.bytes > MAX_GROUP_BYTES {
@@ -323,10 +201,6 @@ impl Groups {
             return Err(Exception::do_not_retry(format!("{groups} groups take more than {MAX_GROUP_BYTES} bytes")));
         }
         Ok(())
-    }
-
-    fn bad_value(&self, why: &str) -> Exception {
-        Exception::do_not_retry(format!("row '{}': {why}", self.row.escape_ascii()))
     }
 
     fn into_groups(mut self) -> Vec<Group> {
@@ -352,26 +226,18 @@ impl Fold for Groups {
         if let Some(failed) = self.failed.take() {
             return Err(failed);
         }
-        if !self.is_open {
-            self.is_open = true;
-            self.row.clear();
-            self.row.extend_from_slice(cell.row());
-            self.needed.iter_mut().for_each(|needed| needed.value.clear());
-        }
-        let is_it = |n: &&mut Needed| n.family == cell.family() && n.qualifier == cell.qualifier();
-        if let Some(needed) = self.needed.iter_mut().find(is_it) {
-            needed.value.clear();
-            needed.value.extend_from_slice(cell.value());
-        }
+        self.values.take_cell(cell);
         Ok(())
     }
 
     fn end_of_result(&mut self) {
-        if std::mem::take(&mut self.is_open)
-            && self.failed.is_none()
-            && let Err(e) = self.take_row()
-        {
-            self.failed = Some(e);
+        let taken = match self.values.end_of_row() {
+            Ok(true) if self.failed.is_none() => self.take_row(),
+            Ok(_) => Ok(()),
+            Err(e) => Err(e),
+        };
+        if let Err(e) = taken {
+            self.failed.get_or_insert(e);
         }
     }
 
@@ -484,7 +350,7 @@ impl Running {
 mod tests {
     use super::*;
     use cell::{CellBlock, CellSpec, CellType};
-    use proto::grouped::{Expression, KeyColumn, Operation, Step, exact_number};
+    use proto::grouped::{Expression, KeyColumn, Operation, Step, exact_bytes, exact_number};
 
     fn source(key_column: Option<u32>, qualifier: &'static str) -> Source {
         let family = if key_column.is_some() { Bytes::new() } else { Bytes::from_static(b"f") };
@@ -592,8 +458,8 @@ mod tests {
             groups: of(0).into_iter().collect(),
             ..Request::default()
         }));
-        failing.needed[0].value = 6i64.to_be_bytes().to_vec();
-        failing.is_open = true;
+        failing.values.set_row(Vec::new());
+        failing.values.set_cell(0, &6i64.to_be_bytes());
         failing.end_of_result();
         assert!(failing.finish().is_err());
     }
@@ -641,9 +507,8 @@ mod tests {
         let mut groups = Groups::new(asked(request));
         let rows = [("A", b"a ", "x", 7), ("A", b"a ", "x", 7), ("A", b"bc", "y", 7), ("B", b"a ", "", 9)];
         for (group, second, third, number) in rows {
-            groups.row = row(group, second, third);
-            groups.needed[0].value = (number ^ i64::MIN).to_be_bytes().to_vec();
-            groups.is_open = true;
+            groups.values.set_row(row(group, second, third));
+            groups.values.set_cell(0, &(number ^ i64::MIN).to_be_bytes());
             groups.end_of_result();
         }
         groups.finish().expect("small");
@@ -685,8 +550,7 @@ mod tests {
         let mut groups = Groups::new(asked(request));
         for group in 0..2000u32 {
             for value in 0..1200u32 {
-                groups.is_open = true;
-                groups.row = [group.to_be_bytes(), value.to_be_bytes()].concat();
+                groups.values.set_row([group.to_be_bytes(), value.to_be_bytes()].concat());
                 groups.end_of_result();
             }
         }
@@ -705,24 +569,11 @@ mod tests {
         let mut groups = Groups::new(asked(request));
         let key = vec![b'k'; 30_000];
         for number in 0..1000u32 {
-            groups.is_open = true;
-            groups.row = [&number.to_be_bytes()[..], &key].concat();
+            groups.values.set_row([&number.to_be_bytes()[..], &key].concat());
             groups.end_of_result();
         }
         assert!(groups.bytes < MAX_GROUP_BYTES + 2 * key.len());
         assert!(groups.finish().is_err());
-    }
-
-    #[test]
-    fn values_that_nobody_looks_at_are_left() {
-        let keys = Filter::KeyOnly { len_as_val: false };
-        let of =
-            |filters: &[Filter]| Scan { filter: Some(Arc::new(Filter::all_of(filters.to_vec()))), ..Scan::default() };
-        let mut scan = of(&[Filter::FirstKeyOnly, keys]);
-        leave_values(&mut scan);
-        assert_eq!(scan, of(&[Filter::FirstKeyOnly]));
-        leave_values(&mut scan);
-        assert_eq!(scan, of(&[Filter::FirstKeyOnly]));
     }
 
     #[test]

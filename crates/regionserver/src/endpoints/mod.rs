@@ -1,6 +1,6 @@
 //! The coprocessor endpoints that HBase ships, answered natively: MultiRowMutationService, AggregateService,
-//! BulkDeleteService, RowCountService; and three of Basalt's own: aggregates by group and key histograms, which every table has, and the
-//! volumes of a server.
+//! BulkDeleteService, RowCountService; and four of Basalt's own: aggregates by group, first rows of an order and key histograms, which every table
+//! has, and the volumes of a server.
 //!
 //! A region answers for an endpoint only if its table asks for the endpoint's class, or the configuration does for all
 //! tables; a service that nobody asked for is unknown there. Work is done in bounded pieces on the blocking pool.
@@ -15,6 +15,8 @@ mod histogram;
 mod interpreter;
 mod multi_row;
 mod row_count;
+mod row_values;
+mod top_rows;
 mod volumes;
 mod walk;
 
@@ -41,7 +43,8 @@ pub(crate) fn exec_service(
 ) -> Answer<pb::CoprocessorServiceResponse> {
     let region = find_region(server, &request.region)?;
     // What is refused is refused at once.
-    if !grouped::is_meant(&request.call) && !histogram::is_meant(&request.call) {
+    let is_own = [grouped::is_meant, top_rows::is_meant, histogram::is_meant].iter().any(|is| is(&request.call));
+    if !is_own {
         find_method(server, &region, &request.call)?;
     }
     let server = server.clone();
@@ -88,6 +91,11 @@ pub(crate) async fn run(
         server.counts.reads.add(1);
         let decoded = decoded(server, region, caller, call.request, grouped::decode);
         return grouped::aggregate(server, region, decoded.await?, caller).await;
+    }
+    if top_rows::is_meant(&call) {
+        server.counts.reads.add(1);
+        let decoded = decoded(server, region, caller, call.request, top_rows::decode);
+        return top_rows::top_rows(server, region, decoded.await?, caller).await;
     }
     if histogram::is_meant(&call) {
         server.counts.reads.add(1);
