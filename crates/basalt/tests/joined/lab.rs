@@ -326,7 +326,8 @@ impl Lab {
 
     /// A command of the binary's, as it is given beside the cluster.
     pub fn command(&self, name: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_basalt"));
+        let binary = std::env::var_os("BASALT_BINARY").unwrap_or_else(|| env!("CARGO_BIN_EXE_basalt").into());
+        let mut command = Command::new(binary);
         let log = std::env::var("BASALT_LOG").unwrap_or_else(|_| "info".to_owned());
         command.env_remove("HADOOP_CONF_DIR").env("BASALT_LOG", log).arg("--config").arg(self.conf(name));
         command

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 const RECORDS: u64 = 20_000;
-const OPERATIONS: u64 = 150_000;
+const OPERATIONS: u64 = 600_000;
 const CLIENTS_OF_A_SERVER: usize = 16;
 const WORKLOADS: [&str; 3] = ["workloada", "workloadb", "workloadc"];
 /// Of the operations that one server does in a second of its cores, three are to do so many in a second of theirs, all together; and below the second
