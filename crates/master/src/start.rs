@@ -16,7 +16,7 @@ use crate::host::{Inherited, RegionHost};
 use crate::latch::Latch;
 use crate::lifetime::Lifetime;
 use crate::locality::Localities;
-use crate::locks::{LockSet, Locks};
+use crate::locks::{LockSet, Locks, Mode, Resource};
 use crate::master::{Master, MasterEnv};
 use crate::master_store::log::{Before, StoreLog};
 use crate::master_store::{self, StoreError, contents};
@@ -112,12 +112,22 @@ impl OnDisk {
         // Ids of orders are in logs of ours alone.
         let largest_id = if contents.of_hbase.is_empty() { contents.largest_id_in_files } else { before.largest_id };
         let (switches, descriptors) = (Switches::load(&**volume, &contents)?, read_descriptors(&**volume)?);
-        // One that is to be taken is begun anew.
-        rootdir::snapshot::clear_working(&**volume, |_| false)?;
+        // One that is to be taken is begun anew, by who takes it: until then HBase's master may still lead instead, and go on with it.
+        let taken_now: BTreeSet<String> = records.iter().filter_map(snapshot_in_work).collect();
+        rootdir::snapshot::clear_working(&**volume, |name| taken_now.contains(name))?;
         rootdir::clear_temp(&**volume)?;
         let peers = Peers::load(&**volume)?;
         Ok(OnDisk { store, before, largest_id, records, switches, peers, descriptors })
     }
+}
+
+/// The name of the snapshot that an unfinished procedure takes.
+fn snapshot_in_work(record: &Record) -> Option<String> {
+    let locks = record.outcome().is_none().then(|| record.procedure.locks())?;
+    locks.into_iter().find_map(|lock| match lock {
+        (Resource::Snapshot(name), Mode::Exclusive) => Some(name),
+        _ => None,
+    })
 }
 
 /// A master that is put together, and has not opened or read hbase:meta yet.
@@ -229,6 +239,7 @@ fn assemble(
         locks: Arc::clone(&locks),
         operations,
     };
+    for_hbase.are_decided(&records);
     let (procedures, unfinished) = Procedures::new(parts, records);
     let peers = Peers::new(peers, files.clone(), Arc::clone(&env.observer));
     let master = Master {

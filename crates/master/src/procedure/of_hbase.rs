@@ -2,7 +2,7 @@
 //!
 //! Always true:
 //!  1. What HBase's master had only accepted, and not yet checked, is not done: who asked for it hears that, and asks again. Nothing was
-//!     changed for it.
+//!     changed for it. (Snapshots and flushes may be begun whatever was checked.)
 //!  2. What it had begun goes on. Our steps see by looking what is done, so they begin with the first that may not be; what HBase's
 //!     master had its children do is part of that.
 //!  3. What it had begun to roll back is rolled back.
@@ -187,7 +187,8 @@ fn place(class: &str, step: Option<Step>) -> Place {
     // The first state of most is the one that checks, and has the number 1.
     let Some(step) = step.filter(|step| *step > 1) else {
         return match class {
-            "ServerCrashProcedure" | "FlushTableProcedure" => Place::First,
+            // Whether a snapshot may be taken HBase's master looks before it accepts that, and ours does in its first step.
+            "ServerCrashProcedure" | "FlushTableProcedure" | "SnapshotProcedure" => Place::First,
             "TransitRegionStateProcedure" if step.is_some() => Place::At(Transit::RegionStateTransitionGetAssignCandidate as Step),
             "TransitRegionStateProcedure" => Place::First,
             _ => Place::Unchecked,
@@ -317,7 +318,11 @@ mod tests {
         assert_eq!(place("CloneSnapshotProcedure", Some(8)), Place::At(3));
         assert_eq!(place("CloneSnapshotProcedure", Some(7)), Place::At(4));
         assert_eq!(place("RestoreSnapshotProcedure", Some(3)), Place::First);
-        assert_eq!(place("SnapshotProcedure", Some(11)), Place::Done);
+        for (step, at) in
+            [(None, Place::First), (Some(1), Place::First), (Some(8), Place::First), (Some(11), Place::Done)]
+        {
+            assert_eq!(place("SnapshotProcedure", step), at, "{step:?}");
+        }
         assert_eq!(place("EnableTableProcedure", Some(5)), Place::First);
         for class in ["CreateTableProcedure", "SplitTableRegionProcedure", "DeleteNamespaceProcedure"] {
             assert_eq!((place(class, Some(1)), place(class, None)), (Place::Unchecked, Place::Unchecked));
