@@ -1,9 +1,9 @@
 //! A master of ours that leads after one of HBase's: what that had begun is finished, and what ours had begun before it is not.
 
-use crate::common::{Life, caller, fresh, table, table_name};
-use basalt_master::ErrorKind;
+use crate::common::{Life, caller, fresh, start_after, table, table_name};
 use basalt_master::cluster::TableState;
-use base::{SeqId, TimestampMs};
+use basalt_master::{ErrorKind, Inherited, PeerNodes};
+use base::{Config, SeqId, TimestampMs};
 use cell::{CellBuffer, CellSpec, CellType};
 use convert::to_proto;
 use fs::{FilePath, MemVolume, Volume};
@@ -11,7 +11,7 @@ use model::{Nonce, RegionInfo};
 use proto::pb::snapshot_description::Type;
 use proto::pb::{
     CreateNamespaceState, CreateTableState, DeleteNamespaceState, DeleteTableState, FlushTableState,
-    ModifyNamespaceState, ProcedureState, SnapshotState, TruncateTableState,
+    ModifyNamespaceState, PeerModificationState, ProcedureState, SnapshotState, TruncateTableState,
 };
 use proto::{Any, Message, magic, pb};
 use std::sync::Arc;
@@ -314,4 +314,63 @@ async fn namespaces_and_flushes_that_hbases_master_had_begun_are_finished() {
     assert_eq!(setting("kept"), Some(None));
     assert_eq!(life.host.flushed.lock().len(), 1, "the table's region");
     life.check();
+}
+
+/// HBase's master keeps peers in nodes alone.
+#[tokio::test]
+async fn peers_are_as_hbases_master_has_left_them_and_what_it_was_changing_is_changed() {
+    let life = fresh().await;
+    life.master.stop();
+    let config = |serial: bool| pb::ReplicationPeer {
+        clusterkey: Some("zk:2181:/b".into()),
+        serial: Some(serial),
+        ..Default::default()
+    };
+    let nodes = |enabled: bool| {
+        let state =
+            if enabled { pb::replication_state::State::Enabled } else { pb::replication_state::State::Disabled };
+        let state = pb::ReplicationState { state: state as i32 };
+        PeerNodes { config: magic::encode(&config(false)), state: magic::encode(&state) }
+    };
+    let change = |id: u64, kind: &str, step: PeerModificationState, peer: &str, own: Any| {
+        let peer = pb::PeerProcedureStateData { peer_id: peer.into() };
+        let mut message = procedure(id, "", step as i32, ("PeerProcedureStateData", &peer));
+        message.class_name = format!("org.apache.hadoop.hbase.master.replication.{kind}PeerProcedure");
+        message.state_message.push(own);
+        message
+    };
+    let added =
+        |serial: bool| any("AddPeerStateData", &pb::AddPeerStateData { peer_config: config(serial), enabled: true });
+    let disabled = any("DisablePeerStateData", &pb::DisablePeerStateData {});
+    let removed = any("RemovePeerStateData", &pb::RemovePeerStateData { peer_config: Some(config(false)) });
+    let (refresh, storage) = (PeerModificationState::RefreshPeerOnRs, PeerModificationState::UpdatePeerStorage);
+    hbase_leads(
+        &life.memory,
+        "log",
+        &[
+            change(7001, "Add", storage, "added", added(false)),
+            change(7002, "Disable", refresh, "disabled", disabled.clone()),
+            change(7003, "Remove", storage, "removed", removed),
+            change(7004, "Disable", PeerModificationState::PrePeerModification, "asked", disabled),
+            change(7005, "Add", refresh, "serial", added(true)),
+        ],
+    );
+    let kept = ["asked", "disabled", "kept", "removed", "serial"];
+    let peers = kept.map(|id| (id.to_owned(), nodes(id != "serial"))).into();
+    let inherited = Inherited { peers: Some(peers), ..Inherited::default() };
+    let life = start_after(&life.memory, &life.catalog, Config::default(), 1, inherited).await.expect("starts");
+    for id in [7001, 7002, 7003] {
+        life.master.wait_for(id).await.unwrap_or_else(|error| panic!("{id}: {error}"));
+    }
+    for id in [7004, 7005] {
+        let refused = life.master.wait_for(id).await.expect_err("given up");
+        assert_eq!(refused.kind, ErrorKind::ProcedureAborted, "{refused}");
+    }
+    let found = life.notes.peers.lock().clone();
+    let enabled = |id: &str| found.get(id).map(|peer| *peer == nodes(true));
+    let all = ["added", "asked", "disabled", "kept", "removed", "serial"].map(enabled);
+    assert_eq!(all, [Some(true), Some(true), Some(false), Some(true), None, Some(false)]);
+    // They are kept here from now on.
+    let life = life.restart().await;
+    assert_eq!(*life.notes.peers.lock(), found);
 }

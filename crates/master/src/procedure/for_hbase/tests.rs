@@ -230,6 +230,10 @@ fn snapshot(name: &str) -> Any {
     any("SnapshotProcedureStateData", &pb::SnapshotProcedureStateData { snapshot })
 }
 
+fn peer(id: &str, own: &str, data: &impl Message) -> Vec<Any> {
+    vec![any("PeerProcedureStateData", &pb::PeerProcedureStateData { peer_id: id.into() }), any(own, data)]
+}
+
 fn namespace() -> pb::NamespaceDescriptor {
     convert::to_proto::namespace("n", &[("k".to_owned(), "v".to_owned())].into())
 }
@@ -256,12 +260,14 @@ fn changes_are_found_in_hbases_form_at_a_step_that_may_be_done_again() {
     let modify =
         pb::ModifyNamespaceStateData { namespace_descriptor: namespace(), unmodified_namespace_descriptor: None };
     let delete = pb::DeleteNamespaceStateData { namespace_name: "n".into(), namespace_descriptor: None };
+    let remove = pb::RemovePeerStateData { peer_config: Some(pb::ReplicationPeer::default()) };
     let cases: Vec<(&str, Vec<Any>, &[u32])> = vec![
         ("procedure.SnapshotProcedure", vec![snapshot("s")], &[1]),
         ("procedure.FlushTableProcedure", vec![any("FlushTableProcedureStateData", &flush)], &[1, 2]),
         ("procedure.CreateNamespaceProcedure", vec![any("CreateNamespaceStateData", &create)], &[1, 2]),
         ("procedure.ModifyNamespaceProcedure", vec![any("ModifyNamespaceStateData", &modify)], &[1, 2]),
         ("procedure.DeleteNamespaceProcedure", vec![any("DeleteNamespaceStateData", &delete)], &[1, 2]),
+        ("replication.RemovePeerProcedure", peer("p", "RemovePeerStateData", &remove), &[1, 2]),
     ];
     for (class, data, steps) in cases {
         let (row, found_steps) = row_of(class, data.clone());
@@ -271,6 +277,22 @@ fn changes_are_found_in_hbases_form_at_a_step_that_may_be_done_again() {
         assert_eq!(row.state_message[1..], data, "{class}: who reads it as HBase does finds all of it");
         assert!(row.stack_id.is_empty() && row.parent_id.is_none(), "{class}");
     }
+}
+
+/// HBase's would repeat without end to a server of ours what that refuses, and to one of its own what it has not heard of.
+#[test]
+fn changes_of_peers_that_servers_would_refuse_are_found_as_failed() {
+    let add = pb::AddPeerStateData { peer_config: pb::ReplicationPeer::default(), enabled: true };
+    let update = pb::UpdatePeerConfigStateData { enabled: true, ..Default::default() };
+    let form = |class: &str, data: Vec<Any>| form_of(&begun(&format!("replication.{class}"), data));
+    assert_eq!(form("AddPeerProcedure", peer("p", "AddPeerStateData", &add)), Form::Failed);
+    assert_eq!(form("UpdatePeerConfigProcedure", peer("p", "UpdatePeerConfigStateData", &update)), Form::Failed);
+    for kind in ["Enable", "Disable"] {
+        let data = peer("p", &format!("{kind}PeerStateData"), &pb::EnablePeerStateData {});
+        assert_eq!(form(&format!("{kind}PeerProcedure"), data), Form::Failed);
+    }
+    let of_replicas = peer("region_replica_replication", "AddPeerStateData", &add);
+    assert_eq!(form("AddPeerProcedure", of_replicas), Form::Steps(vec![1, 2]), "all servers hear of that one");
 }
 
 #[test]
