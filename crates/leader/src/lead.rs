@@ -20,7 +20,7 @@ use fs::Volume;
 use master::{BoxFuture, Inherited, Master, MasterEnv, Observer, RegionHost, StartError};
 use model::ServerName;
 use rootdir::root::RootError;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::task::JoinHandle;
@@ -464,5 +464,19 @@ async fn inherited(parts: &LeaderParts, volume: &Arc<dyn Volume>, roll: &Roll) -
             value.as_ref().and_then(read_meta_replica).unwrap_or((parts.name.clone(), RegionState::Closed));
         meta_replicas.push((id, server, state));
     }
-    Ok(Inherited { meta_location: node.as_ref().and_then(read_meta_server), meta_replicas, dead, groups })
+    let peers = Some(peer_nodes(parts).await?);
+    Ok(Inherited { meta_location: node.as_ref().and_then(read_meta_server), meta_replicas, dead, groups, peers })
+}
+
+/// The replication peers as their nodes have them.
+async fn peer_nodes(parts: &LeaderParts) -> Result<BTreeMap<String, master::PeerNodes>, LeadError> {
+    let path = format!("{}/replication/peers", parts.parent);
+    let mut peers = BTreeMap::new();
+    for id in parts.coordinator.children(&path).await? {
+        let config = parts.coordinator.value(&format!("{path}/{id}")).await?;
+        let state = parts.coordinator.value(&format!("{path}/{id}/peer-state")).await?;
+        let [config, state] = [config, state].map(|value| value.as_ref().and_then(strip_prefix).unwrap_or_default());
+        peers.insert(id, master::PeerNodes { config, state });
+    }
+    Ok(peers)
 }

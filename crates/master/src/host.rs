@@ -9,7 +9,7 @@ use cell::CellBuffer;
 use model::status::RegionLoad;
 use model::{Mutation, RegionInfo, Scan, ServerName, TableDescriptor, TableName};
 use proto::pb;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -161,6 +161,8 @@ pub struct Inherited {
     pub dead: Vec<ServerName>,
     /// What the nodes of groups of region servers hold: HBase's `RSGroupInfo` each.
     pub groups: Vec<Bytes>,
+    /// Replication peers by their ids, as their nodes have them, where HBase's master keeps them. `None` where no nodes were read.
+    pub peers: Option<BTreeMap<String, PeerNodes>>,
 }
 
 /// What the coordination nodes of a replication peer hold.

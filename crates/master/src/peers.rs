@@ -1,12 +1,13 @@
 //! Replication peers: other clusters that edits are to be shipped to. Kept one small file each,
 //! `MasterData/basalt/peers/<id>`: the message `ReplicationPeerDescription` behind `PBUF`, and the CRC-32C of both
-//! behind that. Coordination nodes are a copy.
+//! behind that. Coordination nodes are a copy; HBase's master keeps peers in these alone, so where that has led they count.
 //!
 //! Always true: a peer that is in memory is on the disk. While there is one, the cleaners delete nothing: nobody ships
 //! yet, and whoever does will need the logs. [`READ_REPLICAS`] alone holds nothing up: what its logs would tell is in files by then. Follows: `ReplicationPeerManager`, `ZKReplicationPeerStorage`.
 
 use crate::files::Files;
 use crate::host::{Observer, PeerNodes};
+use crate::procedure::peer::check::check_id;
 use crate::{ErrorKind, MasterError, Result};
 use bytes::Bytes;
 use fs::{FilePath, Volume};
@@ -85,6 +86,15 @@ fn decode(bytes: &Bytes) -> std::result::Result<(String, Peer), String> {
     Ok((message.id, Peer { config: message.config, enabled }))
 }
 
+/// A peer as its nodes have it. Without a state that can be read it ships, as in HBase. Follows: `ZKReplicationPeerStorage`.
+fn of_nodes(id: &str, nodes: &PeerNodes) -> std::result::Result<Peer, String> {
+    check_id(id).map_err(|error| error.message)?;
+    let config = magic::decode::<pb::ReplicationPeer>(&nodes.config);
+    let config = config.ok_or("it does not begin with PBUF")?.map_err(|error| error.to_string())?;
+    let state = magic::decode::<pb::ReplicationState>(&nodes.state).and_then(std::result::Result::ok);
+    Ok(Peer { config, enabled: state.is_none_or(|state| state.state == State::Enabled as i32) })
+}
+
 /// What [`READ_REPLICAS`] is, in the ensemble `quorum` below `parent`.
 pub(crate) fn of_read_replicas(quorum: &str, port: &str, parent: &str) -> Peer {
     let config = pb::ReplicationPeer {
@@ -118,6 +128,34 @@ impl Peers {
             let damaged = |what| PeersError::Damaged { path: path.clone(), what };
             let (id, peer) = decode(&Bytes::from(volume.read(&path)?)).map_err(damaged)?;
             peers.insert(id, peer);
+        }
+        Ok(peers)
+    }
+
+    /// Keeps the peers that HBase's master has left in nodes, and no others. May be repeated.
+    ///
+    /// # Errors
+    /// The volume's.
+    pub fn take_over(volume: &dyn Volume, nodes: &BTreeMap<String, PeerNodes>) -> fs::Result<BTreeMap<String, Peer>> {
+        let dir = peers_dir();
+        volume.create_dir_all_durable(&dir)?;
+        for entry in rootdir::list_if_exists(volume, &dir)? {
+            if !nodes.contains_key(&entry.name) {
+                volume.remove_file(&dir.join(&entry.name))?;
+            }
+        }
+        volume.sync_dir(&dir)?;
+        let mut peers = BTreeMap::new();
+        for (id, nodes) in nodes {
+            match of_nodes(id, nodes) {
+                Ok(peer) => {
+                    volume.publish(&dir.join(id), &encode(id, &peer))?;
+                    peers.insert(id.clone(), peer);
+                }
+                Err(what) => tracing::error!(
+                    "the node replication/peers/{id} is no replication peer ({what}), and is left out; remove the node, and add the peer again"
+                ),
+            }
         }
         Ok(peers)
     }
@@ -190,6 +228,25 @@ impl Peers {
 mod tests {
     use super::*;
     use fs::MemVolume;
+
+    #[test]
+    fn what_hbases_master_has_in_nodes_takes_the_place_of_what_was_kept() {
+        let volume = MemVolume::new();
+        let peer = |enabled| Peer { config: pb::ReplicationPeer::default(), enabled };
+        volume.put_file(&peers_dir().join("gone"), &encode("gone", &peer(true)));
+        volume.put_file(&peers_dir().join("kept"), &encode("kept", &peer(true)));
+        let nodes = BTreeMap::from([
+            ("kept".to_owned(), peer(false).nodes()),
+            ("new".to_owned(), PeerNodes { state: Bytes::new(), ..peer(true).nodes() }),
+            ("strange".to_owned(), PeerNodes { config: Bytes::from_static(b"x"), ..peer(true).nodes() }),
+            ("il-legal".to_owned(), peer(true).nodes()),
+        ]);
+        let wanted = BTreeMap::from([("kept".to_owned(), peer(false)), ("new".to_owned(), peer(true))]);
+        for _ in 0..2 {
+            assert_eq!(Peers::take_over(&volume, &nodes).expect("memory"), wanted);
+            assert_eq!(Peers::load(&volume).expect("memory"), wanted);
+        }
+    }
 
     #[test]
     fn a_damaged_peer_is_named() {

@@ -12,11 +12,11 @@ use crate::files::{Files, off_worker};
 use crate::groups::RegionServerGroups;
 use crate::hbck::HbckChore;
 use crate::healing::Healing;
-use crate::host::{Inherited, RegionHost};
+use crate::host::{Inherited, PeerNodes, RegionHost};
 use crate::latch::Latch;
 use crate::lifetime::Lifetime;
 use crate::locality::Localities;
-use crate::locks::{LockSet, Locks};
+use crate::locks::{LockSet, Locks, Mode, Resource};
 use crate::master::{Master, MasterEnv};
 use crate::master_store::log::{Before, StoreLog};
 use crate::master_store::{self, StoreError, contents};
@@ -103,22 +103,41 @@ struct OnDisk {
 }
 
 impl OnDisk {
-    fn read(volume: &Arc<dyn Volume>, is_cluster: bool) -> std::result::Result<OnDisk, StartError> {
+    /// `peer_nodes`: the replication peers as HBase's master keeps them.
+    fn read(
+        volume: &Arc<dyn Volume>,
+        is_cluster: bool,
+        peer_nodes: Option<&BTreeMap<String, PeerNodes>>,
+    ) -> std::result::Result<OnDisk, StartError> {
         tracing::debug!("to read master:store");
         let contents = contents::read(&**volume).map_err(StartError::Contents)?;
         let (store, records) =
             ProcedureStore::open(Arc::clone(volume), |message| Record::from_message(message, KINDS))?;
+        // Before its procedures are ours: some are of peers.
+        let peers = match peer_nodes.filter(|_| !contents.of_hbase.is_empty()) {
+            Some(nodes) => Peers::take_over(&**volume, nodes).map_err(PeersError::from)?,
+            None => Peers::load(&**volume)?,
+        };
         let records = of_hbase::take_over(&**volume, &store, records, &contents, is_cluster)?;
         let before = contents.before();
         // Ids of orders are in logs of ours alone.
         let largest_id = if contents.of_hbase.is_empty() { contents.largest_id_in_files } else { before.largest_id };
         let (switches, descriptors) = (Switches::load(&**volume, &contents)?, read_descriptors(&**volume)?);
-        // One that is to be taken is begun anew.
-        rootdir::snapshot::clear_working(&**volume, |_| false)?;
+        // One that is to be taken is begun anew, by who takes it: until then HBase's master may still lead instead, and go on with it.
+        let taken_now: BTreeSet<String> = records.iter().filter_map(snapshot_in_work).collect();
+        rootdir::snapshot::clear_working(&**volume, |name| taken_now.contains(name))?;
         rootdir::clear_temp(&**volume)?;
-        let peers = Peers::load(&**volume)?;
         Ok(OnDisk { store, before, largest_id, records, switches, peers, descriptors })
     }
+}
+
+/// The name of the snapshot that an unfinished procedure takes.
+fn snapshot_in_work(record: &Record) -> Option<String> {
+    let locks = record.outcome().is_none().then(|| record.procedure.locks())?;
+    locks.into_iter().find_map(|lock| match lock {
+        (Resource::Snapshot(name), Mode::Exclusive) => Some(name),
+        _ => None,
+    })
 }
 
 /// A master that is put together, and has not opened or read hbase:meta yet.
@@ -160,9 +179,10 @@ pub(crate) async fn start(env: MasterEnv) -> std::result::Result<Arc<Master>, St
 pub(crate) async fn prepare(mut env: MasterEnv) -> std::result::Result<(Arc<Master>, Starting), StartError> {
     let volume = Arc::clone(&env.volume);
     let is_cluster = env.hosts.iter().all(|host| host.is_remote());
-    let joined = off_worker(move || OnDisk::read(&volume, is_cluster)).await;
+    let mut inherited = std::mem::take(&mut env.inherited);
+    let peer_nodes = inherited.peers.take();
+    let joined = off_worker(move || OnDisk::read(&volume, is_cluster, peer_nodes.as_ref())).await;
     let on_disk = joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))?;
-    let inherited = std::mem::take(&mut env.inherited);
     let (master, descriptors, unfinished) = assemble(env, on_disk, &inherited);
     takeover::give_up_dead(&master, &inherited, &unfinished);
     let starting = Starting { master: Arc::clone(&master), descriptors, unfinished, inherited };
@@ -230,6 +250,7 @@ fn assemble(
         locks: Arc::clone(&locks),
         operations,
     };
+    for_hbase.are_decided(&records);
     let (procedures, unfinished) = Procedures::new(parts, records);
     let peers = Peers::new(peers, files.clone(), Arc::clone(&env.observer));
     let master = Master {

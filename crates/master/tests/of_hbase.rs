@@ -1,14 +1,18 @@
 //! A master of ours that leads after one of HBase's: what that had begun is finished, and what ours had begun before it is not.
 
-use crate::common::{Life, caller, fresh, table, table_name};
-use basalt_master::ErrorKind;
+use crate::common::{Life, caller, fresh, start_after, table, table_name};
 use basalt_master::cluster::TableState;
-use base::{SeqId, TimestampMs};
+use basalt_master::{ErrorKind, Inherited, PeerNodes};
+use base::{Config, SeqId, TimestampMs};
 use cell::{CellBuffer, CellSpec, CellType};
 use convert::to_proto;
 use fs::{FilePath, MemVolume, Volume};
 use model::{Nonce, RegionInfo};
-use proto::pb::{CreateTableState, DeleteTableState, ProcedureState, TruncateTableState};
+use proto::pb::snapshot_description::Type;
+use proto::pb::{
+    CreateNamespaceState, CreateTableState, DeleteNamespaceState, DeleteTableState, FlushTableState,
+    ModifyNamespaceState, PeerModificationState, ProcedureState, SnapshotState, TruncateTableState,
+};
 use proto::{Any, Message, magic, pb};
 use std::sync::Arc;
 
@@ -182,4 +186,191 @@ async fn what_was_taken_over_is_not_taken_over_again() {
         let life = life.restart().await;
         assert_eq!(state_of(&life, "t").is_none(), led_again);
     }
+}
+
+fn snapshot(id: u64, step: SnapshotState, name: &str, table: &str) -> pb::Procedure {
+    let snapshot = pb::SnapshotDescription {
+        name: name.into(),
+        table: Some(table.into()),
+        creation_time: Some(7),
+        r#type: Some(Type::Flush as i32),
+        version: Some(2),
+        ..Default::default()
+    };
+    let state = pb::SnapshotProcedureStateData { snapshot };
+    procedure(id, "SnapshotProcedure", step as i32, ("SnapshotProcedureStateData", &state))
+}
+
+#[tokio::test]
+async fn snapshots_that_hbases_master_was_taking_are_taken_whatever_it_had_done() {
+    let life = fresh().await;
+    for name in ["t", "disabled"] {
+        life.create(name, &["f"], &["m"]).await;
+        life.fill(name);
+    }
+    life.disable("disabled").await;
+    let taken = pb::SnapshotDescription { name: "last".into(), table: Some("t".into()), ..Default::default() };
+    let id = life.master.take_snapshot(taken, &caller()).await.expect("accepted");
+    life.master.wait_for(id).await.expect("taken");
+    life.master.stop();
+    // What it had of a region that is not there any more, and of one that nobody takes.
+    let working = |name: &str| FilePath::new(format!(".hbase-snapshot/.tmp/{name}"));
+    for name in ["half", "nobodys"] {
+        life.memory.put_file(&working(name).join("region-manifest.abc"), b"half");
+    }
+    let (first, third) = (SnapshotState::SnapshotPrepare, SnapshotState::SnapshotSnapshotSplitRegions);
+    hbase_leads(
+        &life.memory,
+        "log",
+        &[
+            snapshot(7001, first, "asked-for", "t"),
+            snapshot(7002, third, "half", "t"),
+            snapshot(7003, first, "closed", "disabled"),
+            // Moved to its place, and nobody was told.
+            snapshot(7004, SnapshotState::SnapshotCompleteSnapshot, "last", "t"),
+            snapshot(7005, SnapshotState::SnapshotPostOperation, "last", "t"),
+            snapshot(7006, first, "of-nothing", "gone"),
+        ],
+    );
+    let life = life.restart().await;
+    for id in 7001..=7005 {
+        life.master.wait_for(id).await.unwrap_or_else(|error| panic!("{id}: {error}"));
+    }
+    let refused = life.master.wait_for(7006).await.expect_err("no such table");
+    assert_eq!(refused.kind, ErrorKind::SnapshotCreation, "{refused}");
+    let listed = life.master.list_snapshots().await.expect("listed");
+    let mut kinds: Vec<(&str, Type)> = listed.iter().map(|found| (&*found.name, found.r#type())).collect();
+    kinds.sort_unstable_by_key(|(name, _)| *name);
+    let flushed = ["asked-for", "half", "last"].map(|name| (name, Type::Flush));
+    assert_eq!(kinds, [flushed[0], ("closed", Type::Disabled), flushed[1], flushed[2]]);
+    for name in ["asked-for", "closed", "half"] {
+        let dir = rootdir::snapshot::completed_dir(name);
+        let manifest = rootdir::snapshot::read_manifest(&life.memory, &dir).expect("a manifest");
+        assert_eq!(manifest.regions.len(), 2, "{name}");
+    }
+    assert_eq!(life.files_below(".hbase-snapshot/.tmp"), [""; 0]);
+    life.check();
+}
+
+#[tokio::test]
+async fn namespaces_and_flushes_that_hbases_master_had_begun_are_finished() {
+    let life = fresh().await;
+    life.create("t", &["f"], &[]).await;
+    for name in ["changed", "deleted", "kept"] {
+        let id = life.master.create_namespace(name.into(), Default::default(), &caller()).await.expect("accepted");
+        life.master.wait_for(id).await.expect("made");
+    }
+    life.master.stop();
+    let described = |name: &str| to_proto::namespace(name, &[("k".to_owned(), "v".to_owned())].into());
+    let made = pb::CreateNamespaceStateData { namespace_descriptor: described("made") };
+    let changed = pb::ModifyNamespaceStateData {
+        namespace_descriptor: described("changed"),
+        unmodified_namespace_descriptor: None,
+    };
+    let deleted = |name: &str| pb::DeleteNamespaceStateData { namespace_name: name.into(), ..Default::default() };
+    let flush = pb::FlushTableProcedureStateData {
+        table_name: to_proto::table_name(&table_name("t")),
+        column_family: Vec::new(),
+    };
+    let (create, modify) =
+        (CreateNamespaceState::CreateNamespaceUpdateZk, ModifyNamespaceState::ModifyNamespaceUpdateZk);
+    let delete = DeleteNamespaceState::DeleteNamespaceDeleteDirectories;
+    let unchecked = DeleteNamespaceState::DeleteNamespacePrepare;
+    hbase_leads(
+        &life.memory,
+        "log",
+        &[
+            procedure(7001, "CreateNamespaceProcedure", create as i32, ("CreateNamespaceStateData", &made)),
+            procedure(7002, "ModifyNamespaceProcedure", modify as i32, ("ModifyNamespaceStateData", &changed)),
+            procedure(
+                7003,
+                "DeleteNamespaceProcedure",
+                delete as i32,
+                ("DeleteNamespaceStateData", &deleted("deleted")),
+            ),
+            procedure(
+                7004,
+                "DeleteNamespaceProcedure",
+                unchecked as i32,
+                ("DeleteNamespaceStateData", &deleted("kept")),
+            ),
+            procedure(
+                7005,
+                "FlushTableProcedure",
+                FlushTableState::FlushTablePrepare as i32,
+                ("FlushTableProcedureStateData", &flush),
+            ),
+        ],
+    );
+    let life = life.restart().await;
+    for id in [7001, 7002, 7003, 7005] {
+        life.master.wait_for(id).await.unwrap_or_else(|error| panic!("{id}: {error}"));
+    }
+    let refused = life.master.wait_for(7004).await.expect_err("it had not begun");
+    assert_eq!(refused.kind, ErrorKind::ProcedureAborted, "{refused}");
+    let setting = |name: &str| life.master.cluster().namespace(name).map(|settings| settings.get("k").cloned());
+    let v = Some("v".to_owned());
+    assert_eq!([setting("made"), setting("changed"), setting("deleted")], [Some(v.clone()), Some(v), None]);
+    assert_eq!(setting("kept"), Some(None));
+    assert_eq!(life.host.flushed.lock().len(), 1, "the table's region");
+    life.check();
+}
+
+/// HBase's master keeps peers in nodes alone.
+#[tokio::test]
+async fn peers_are_as_hbases_master_has_left_them_and_what_it_was_changing_is_changed() {
+    let life = fresh().await;
+    life.master.stop();
+    let config = |serial: bool| pb::ReplicationPeer {
+        clusterkey: Some("zk:2181:/b".into()),
+        serial: Some(serial),
+        ..Default::default()
+    };
+    let nodes = |enabled: bool| {
+        let state =
+            if enabled { pb::replication_state::State::Enabled } else { pb::replication_state::State::Disabled };
+        let state = pb::ReplicationState { state: state as i32 };
+        PeerNodes { config: magic::encode(&config(false)), state: magic::encode(&state) }
+    };
+    let change = |id: u64, kind: &str, step: PeerModificationState, peer: &str, own: Any| {
+        let peer = pb::PeerProcedureStateData { peer_id: peer.into() };
+        let mut message = procedure(id, "", step as i32, ("PeerProcedureStateData", &peer));
+        message.class_name = format!("org.apache.hadoop.hbase.master.replication.{kind}PeerProcedure");
+        message.state_message.push(own);
+        message
+    };
+    let added =
+        |serial: bool| any("AddPeerStateData", &pb::AddPeerStateData { peer_config: config(serial), enabled: true });
+    let disabled = any("DisablePeerStateData", &pb::DisablePeerStateData {});
+    let removed = any("RemovePeerStateData", &pb::RemovePeerStateData { peer_config: Some(config(false)) });
+    let (refresh, storage) = (PeerModificationState::RefreshPeerOnRs, PeerModificationState::UpdatePeerStorage);
+    hbase_leads(
+        &life.memory,
+        "log",
+        &[
+            change(7001, "Add", storage, "added", added(false)),
+            change(7002, "Disable", refresh, "disabled", disabled.clone()),
+            change(7003, "Remove", storage, "removed", removed),
+            change(7004, "Disable", PeerModificationState::PrePeerModification, "asked", disabled),
+            change(7005, "Add", refresh, "serial", added(true)),
+        ],
+    );
+    let kept = ["asked", "disabled", "kept", "removed", "serial"];
+    let peers = kept.map(|id| (id.to_owned(), nodes(id != "serial"))).into();
+    let inherited = Inherited { peers: Some(peers), ..Inherited::default() };
+    let life = start_after(&life.memory, &life.catalog, Config::default(), 1, inherited).await.expect("starts");
+    for id in [7001, 7002, 7003] {
+        life.master.wait_for(id).await.unwrap_or_else(|error| panic!("{id}: {error}"));
+    }
+    for id in [7004, 7005] {
+        let refused = life.master.wait_for(id).await.expect_err("given up");
+        assert_eq!(refused.kind, ErrorKind::ProcedureAborted, "{refused}");
+    }
+    let found = life.notes.peers.lock().clone();
+    let enabled = |id: &str| found.get(id).map(|peer| *peer == nodes(true));
+    let all = ["added", "asked", "disabled", "kept", "removed", "serial"].map(enabled);
+    assert_eq!(all, [Some(true), Some(true), Some(false), Some(true), None, Some(false)]);
+    // They are kept here from now on.
+    let life = life.restart().await;
+    assert_eq!(*life.notes.peers.lock(), found);
 }

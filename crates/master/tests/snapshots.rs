@@ -306,7 +306,7 @@ async fn what_is_deleted_can_be_had_back_from_a_snapshot_taken_before() {
         life.clock.advance_ms(1);
         let id = life.master.truncate_table(&table_name("t"), true, &caller()).await.expect("accepted");
         life.master.wait_for(id).await.expect("truncated");
-        assert_eq!(recovery_snapshots(&life).await, [("auto_t".to_owned(), wanted, Type::Skipflush)]);
+        assert_eq!(recovery_snapshots(&life).await, [("auto_t".to_owned(), wanted, Type::Disabled)]);
         life.master.delete_snapshot(&names(&life).await.remove(0)).await.expect("deleted");
     }
 
@@ -318,7 +318,7 @@ async fn what_is_deleted_can_be_had_back_from_a_snapshot_taken_before() {
     life.disable("ns:t").await;
     let id = life.master.delete_table(&table_name("ns:t"), &caller()).await.expect("accepted");
     life.master.wait_for(id).await.expect("deleted");
-    assert_eq!(recovery_snapshots(&life).await, [("auto_ns-t".to_owned(), 86_400, Type::Skipflush)]);
+    assert_eq!(recovery_snapshots(&life).await, [("auto_ns-t".to_owned(), 86_400, Type::Disabled)]);
     let name = names(&life).await.remove(0);
     restore(&life, &name, "ns:t").await.expect("back");
     assert_eq!(life.regions("ns:t").len(), 2);

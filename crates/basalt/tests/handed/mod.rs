@@ -9,6 +9,7 @@ use bytes::Bytes;
 use client::Connection;
 use model::{FamilyDescriptor, ServerName, TableDescriptor, TableName};
 use proto::pb::ProcedureState;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
@@ -30,7 +31,21 @@ fn name(table: &str) -> TableName {
     TableName::parse(table).expect("a name")
 }
 
-/// A change of a table that a client waits for, with what it is.
+/// Tables that are made for each round, to be changed in it.
+const OF_A_ROUND: [&str; 4] = ["dropped", "emptied", "altered", "kept"];
+
+/// Changes that HBase's master goes on with, however far ours was with them.
+const GONE_ON_WITH: [&str; 4] = ["truncate", "snapshot", "namespace", "flush"];
+
+fn snapshot_of(round: usize) -> String {
+    format!("snapshot-{round}")
+}
+
+fn namespace_of(round: usize) -> String {
+    format!("namespace_{round}")
+}
+
+/// A change that a client waits for, with what it is.
 type Change = (&'static str, JoinHandle<client::Result<()>>);
 
 /// Splits that make so many regions.
@@ -84,13 +99,31 @@ async fn ask(cluster: &Cluster, connection: &Arc<Connection>, round: usize) -> V
     let region = places[round % places.len()].region.clone();
     let (c, row) = (with(), Bytes::from([&region.start_key[..], b"00100"].concat()));
     let split = begin("split", Box::pin(async move { c.admin().split_region(region.name(), Some(&row)).await }));
-    vec![create, delete, truncate, alter, split]
+    let (kept, c) = (name(&format!("kept-{round}")), with());
+    let snapshot = begin("snapshot", Box::pin(async move { c.admin().snapshot(&snapshot_of(round), &kept).await }));
+    let c = with();
+    let namespace = begin(
+        "namespace",
+        Box::pin(async move { c.admin().create_namespace(&namespace_of(round), &BTreeMap::new()).await }),
+    );
+    let (flushed, c) = (cluster.table.clone(), with());
+    let flush = begin("flush", Box::pin(async move { c.admin().flush(&flushed).await }));
+    vec![create, delete, truncate, alter, split, snapshot, namespace, flush]
 }
 
-/// Waits until one of the master's procedures has not ended: it is in the middle of them.
-async fn is_busy(connection: &Connection) -> bool {
+/// Kinds of the master's procedures that have not ended.
+async fn busy_with(connection: &Connection) -> Vec<String> {
     let is_over = |state| matches!(state, ProcedureState::Success | ProcedureState::Rolledback);
-    connection.admin().procedures().await.is_ok_and(|all| all.iter().any(|procedure| !is_over(procedure.state())))
+    let all = connection.admin().procedures().await.unwrap_or_default();
+    let unfinished = all.iter().filter(|procedure| !is_over(procedure.state()));
+    let kinds: BTreeSet<&str> =
+        unfinished.map(|procedure| procedure.class_name.rsplit('.').next().unwrap_or_default()).collect();
+    kinds.into_iter().map(|kind| kind.trim_end_matches("Procedure").to_owned()).collect()
+}
+
+/// One of the master's procedures has not ended: it is in the middle of them.
+async fn is_busy(connection: &Connection) -> bool {
+    !busy_with(connection).await.is_empty()
 }
 
 /// Each is answered, and is done wholly or not at all; answers what was not done.
@@ -118,6 +151,18 @@ async fn expect_answers(cluster: &Cluster, changes: Vec<Change>, round: usize) -
         let altered =
             admin.describe(&name(&format!("altered-{round}"))).await.expect("an answer").expect("it is there");
         assert!(altered.families.contains_key(&b"g"[..]), "{altered:?}");
+    }
+    if !refused.contains(&"namespace") {
+        let there = admin.list_namespaces().await.expect("an answer");
+        assert!(there.contains(&namespace_of(round)), "{there:?}");
+    }
+    if !refused.contains(&"snapshot") {
+        let of_round = snapshot_of(round);
+        let there = admin.list_snapshots().await.expect("an answer");
+        assert!(there.iter().any(|snapshot| snapshot.name == of_round), "{there:?}");
+        let copy = name(&format!("copied-{round}"));
+        admin.clone_snapshot(&of_round, &copy).await.expect("a table is made of it");
+        assert_eq!(count(copy.as_str()).await, 6, "{copy} has its regions");
     }
     refused
 }
@@ -193,7 +238,7 @@ async fn kill_while_busy(
     if round == 0 {
         admin.decommission_servers(std::slice::from_ref(of_hbase), true).await.expect("its regions go elsewhere");
     }
-    let kinds = ["dropped", "emptied", "altered"].map(|kind| format!("{kind}-{}", again(round)));
+    let kinds = OF_A_ROUND.map(|kind| format!("{kind}-{}", again(round)));
     for table in &kinds {
         make(&cluster.connection, table, 6).await;
     }
@@ -210,15 +255,19 @@ async fn kill_while_busy(
     until("ours is busy", async || is_busy(&cluster.connection).await).await;
     let delay_ms = OURS_DELAYS_MS[round / 2 % OURS_DELAYS_MS.len()];
     tokio::time::sleep(Duration::from_millis(delay_ms)).await;
+    let busy = busy_with(&cluster.connection).await;
     ours.kill();
     let killed = Instant::now();
     leads(&cluster.connection, java).await;
     let took = killed.elapsed();
     let refused = expect_answers(cluster, changes, again(round)).await;
     cluster.lab.note(&format!(
-        "round {round}: our master was killed {delay_ms} ms after it was busy; HBase's leads after {took:.1?}, all answered after {:.1?}, not done: {refused:?}",
+        "round {round}: our master was killed {delay_ms} ms after it was busy, with {busy:?}; HBase's leads after {took:.1?}, all answered after {:.1?}, not done: {refused:?}",
         killed.elapsed()
     ));
+    for what in GONE_ON_WITH {
+        assert!(!refused.contains(&what), "{what} is done");
+    }
     if round == 0 {
         admin.recommission_server(of_hbase, &[]).await.expect("it may have regions again");
     }
@@ -244,7 +293,7 @@ async fn masters_of_either_kind_follow_one_another() {
     for round in 0..rounds() {
         let ours = cluster.lab.basalt(&format!("master-ours-{round}"), "master");
         waits_as_backup(&cluster.connection).await;
-        for table in ["dropped", "emptied", "altered"] {
+        for table in OF_A_ROUND {
             make(&cluster.connection, &format!("{table}-{round}"), 6).await;
         }
         let is_on = round.is_multiple_of(2);
@@ -289,13 +338,17 @@ async fn masters_of_either_kind_follow_one_another() {
         cluster.expect_whole().await;
         let admin = cluster.connection.admin();
         make(&cluster.connection, &format!("last-{round}"), 3).await;
-        let kinds = ["made", "emptied", "altered", "late", "last"];
+        let kinds = ["made", "emptied", "altered", "kept", "copied", "late", "last"];
         let again = kinds.map(|kind| format!("{kind}-{}", again(round)));
         for table in kinds.map(|kind| format!("{kind}-{round}")).iter().chain(&again).map(|table| name(table)) {
             // What was not done is not there.
             if admin.disable_table(&table).await.is_ok() {
                 admin.delete_table(&table).await.unwrap_or_else(|error| panic!("{table}: {error}"));
             }
+        }
+        for round in [round, again(round)] {
+            drop(admin.delete_snapshot(&snapshot_of(round)).await);
+            drop(admin.delete_namespace(&namespace_of(round)).await);
         }
     }
     drop((pieces, java));

@@ -256,8 +256,8 @@ impl StoreLog {
         }
     }
 
-    /// These rows of masters before are over, and in no file of this one.
-    pub fn forget(&self, rows: &[(u64, Bytes)]) {
+    /// These rows of masters before are so by now, or over where they have no bytes: the first file of this one has them so.
+    pub fn amend(&self, rows: &[(u64, Bytes)]) {
         self.state.lock().note(rows);
     }
 

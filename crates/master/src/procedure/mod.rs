@@ -97,6 +97,12 @@ impl Context {
         for_hbase.at(record, states.to_vec(), None).await
     }
 
+    /// HBase's next master is to begin anew with the last of these steps of its own, however far one of HBase's before was.
+    pub(crate) async fn found_anew(&self, states: &[i32]) -> Result<()> {
+        let (for_hbase, record) = (&self.env.for_hbase, self.env.procedures.record(self.id));
+        for_hbase.anew(record, states.to_vec()).await
+    }
+
     /// As [`Context::found_at`], with this data instead of the record's.
     pub(crate) async fn found_with(&self, states: &[i32], data: Vec<proto::Any>) -> Result<()> {
         let (for_hbase, record) = (&self.env.for_hbase, self.env.procedures.record(self.id));

@@ -2,12 +2,13 @@
 //!
 //! Always true:
 //!  1. What HBase's master had only accepted, and not yet checked, is not done: who asked for it hears that, and asks again. Nothing was
-//!     changed for it.
+//!     changed for it. (Snapshots and flushes may be begun whatever was checked.)
 //!  2. What it had begun goes on. Our steps see by looking what is done, so they begin with the first that may not be; what HBase's
 //!     master had its children do is part of that.
 //!  3. What it had begun to roll back is rolled back.
 //!
-//! Regions on their way are not in here: the servers are asked which they have (`takeover`). Follows: `ProcedureExecutor#loadProcedures`.
+//! Regions on their way are not in here: the servers are asked which they have (`takeover`). Nor is what peers were before: nodes say that
+//! ([`crate::peers`]). Follows: `ProcedureExecutor#loadProcedures`.
 
 use super::engine::store::{ProcedureStore, ProcedureStoreError};
 use super::engine::{Phase, Step, any, malformed, unpack};
@@ -91,8 +92,8 @@ enum Place {
     Done,
     /// It is not to be gone on with: it is part of what a start does.
     Dropped,
-    /// It is given up, as we keep nothing of its kind.
-    Unknown,
+    /// It is given up, as we do not do what it does.
+    GivenUp,
 }
 
 /// Reads them from family `proc` of HBase's store. `is_cluster`: its region servers live on, and what those that died had is recovered by
@@ -132,7 +133,10 @@ fn adopt(mut message: pb::Procedure, is_cluster: bool) -> Result<Option<Record>>
         return Record::from_message(&message, KINDS).map(Some);
     }
     let step = current_step(&message)?;
-    let place = place(&class, step);
+    let place = match place(&class, step) {
+        Place::At(_) if is_of_serial_peer(&class, &message.state_message)? => Place::GivenUp,
+        place => place,
+    };
     if place == Place::Dropped
         || (!is_cluster && matches!(&*class, "ServerCrashProcedure" | "TransitRegionStateProcedure"))
     {
@@ -148,11 +152,13 @@ fn adopt(mut message: pb::Procedure, is_cluster: bool) -> Result<Option<Record>>
     record.steps = vec![if let Place::At(step) = place { step } else { first }];
     record.phase = match (state, place) {
         (_, Place::Done) => Phase::Ended(Ok(None)),
-        (ProcedureState::Failed, Place::Unchecked | Place::Unknown) => {
+        (ProcedureState::Failed, Place::Unchecked | Place::GivenUp) => {
             Phase::Ended(Err(MasterError::from_foreign(message.exception.as_ref())))
         }
         (_, Place::Unchecked) => Phase::Ended(Err(given_up("had not begun with it, so nothing was changed"))),
-        (_, Place::Unknown) => Phase::Ended(Err(given_up("kept what it is about elsewhere"))),
+        (_, Place::GivenUp) => Phase::Ended(Err(given_up(
+            "was in the middle of making a replication peer serial, or changing one that is",
+        ))),
         (ProcedureState::Failed, _) => Phase::Failed(MasterError::from_foreign(message.exception.as_ref())),
         _ => Phase::Runnable,
     };
@@ -183,11 +189,12 @@ fn current_step(message: &pb::Procedure) -> Result<Option<Step>> {
 #[rustfmt::skip]
 fn place(class: &str, step: Option<Step>) -> Place {
     use pb::{CloneSnapshotState as Clone, DeleteTableState as Delete, ModifyTableState as Modify, RegionStateTransitionState as Transit};
-    use pb::{RestoreSnapshotState as Restore, ServerCrashState as Crash, SnapshotState as Snapshot, TruncateTableState as Truncate};
+    use pb::{PeerModificationState as Peer, RestoreSnapshotState as Restore, ServerCrashState as Crash, SnapshotState as Snapshot, TruncateTableState as Truncate};
     // The first state of most is the one that checks, and has the number 1.
     let Some(step) = step.filter(|step| *step > 1) else {
         return match class {
-            "ServerCrashProcedure" | "FlushTableProcedure" => Place::First,
+            // Whether a snapshot may be taken HBase's master looks before it accepts that, and ours does in its first step.
+            "ServerCrashProcedure" | "FlushTableProcedure" | "SnapshotProcedure" => Place::First,
             "TransitRegionStateProcedure" if step.is_some() => Place::At(Transit::RegionStateTransitionGetAssignCandidate as Step),
             "TransitRegionStateProcedure" => Place::First,
             _ => Place::Unchecked,
@@ -220,10 +227,24 @@ fn place(class: &str, step: Option<Step>) -> Place {
             Ok(Crash::ServerCrashAssign | Crash::ServerCrashClaimReplicationQueues | Crash::ServerCrashFinish) => Place::At(Crash::ServerCrashAssign as Step),
             _ => Place::First,
         },
-        // HBase keeps peers in ZooKeeper.
-        "AddPeerProcedure" | "RemovePeerProcedure" | "UpdatePeerConfigProcedure" | "EnablePeerProcedure" | "DisablePeerProcedure" => Place::Unknown,
+        // Some servers may have been told, and some not.
+        "AddPeerProcedure" | "RemovePeerProcedure" | "UpdatePeerConfigProcedure" | "EnablePeerProcedure" | "DisablePeerProcedure" =>
+            Place::At(Peer::RefreshPeerOnRs as Step),
         _ => Place::First,
     }
+}
+
+/// Whether edits are to go to the peer in order. What makes them do so is not done here.
+fn is_of_serial_peer(class: &str, data: &[Any]) -> Result<bool> {
+    let configs = match class {
+        "AddPeerProcedure" => [Some(unpack::<pb::AddPeerStateData>(data)?.peer_config), None],
+        "UpdatePeerConfigProcedure" => {
+            let state: pb::UpdatePeerConfigStateData = unpack(data)?;
+            [Some(state.peer_config), state.old_peer_config]
+        }
+        _ => return Ok(false),
+    };
+    Ok(configs.iter().flatten().any(pb::ReplicationPeer::serial))
 }
 
 /// HBase keeps the old regions or the new ones, by the step; ours keeps both.
@@ -317,7 +338,11 @@ mod tests {
         assert_eq!(place("CloneSnapshotProcedure", Some(8)), Place::At(3));
         assert_eq!(place("CloneSnapshotProcedure", Some(7)), Place::At(4));
         assert_eq!(place("RestoreSnapshotProcedure", Some(3)), Place::First);
-        assert_eq!(place("SnapshotProcedure", Some(11)), Place::Done);
+        for (step, at) in
+            [(None, Place::First), (Some(1), Place::First), (Some(8), Place::First), (Some(11), Place::Done)]
+        {
+            assert_eq!(place("SnapshotProcedure", step), at, "{step:?}");
+        }
         assert_eq!(place("EnableTableProcedure", Some(5)), Place::First);
         for class in ["CreateTableProcedure", "SplitTableRegionProcedure", "DeleteNamespaceProcedure"] {
             assert_eq!((place(class, Some(1)), place(class, None)), (Place::Unchecked, Place::Unchecked));

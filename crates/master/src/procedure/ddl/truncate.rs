@@ -6,6 +6,7 @@ use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
 use crate::procedure::engine::{Procedure, Step, any, malformed, steps, unpack};
+use crate::procedure::for_hbase::Form;
 use crate::procedure::snapshot::recovery::Recovery;
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind};
 use crate::procedure::{infos_from_proto, infos_to_proto, table_locks};
@@ -94,14 +95,14 @@ impl TruncateTable {
         })
     }
 
-    /// As HBase keeps it from the step on that removes the old regions.
-    fn hbase_data(&self) -> Vec<Any> {
+    /// As HBase keeps it: with the old regions until their files are gone, with the new ones from then on.
+    fn hbase_data(&self, regions: &[RegionInfo]) -> Vec<Any> {
         let state = pb::TruncateTableStateData {
             user_info: pb::UserInformation::default(),
             preserve_splits: self.preserve_splits,
             table_name: Some(to_proto::table_name(&self.table.name)),
             table_schema: Some(to_proto::table(&self.table)),
-            region_info: infos_to_proto(&self.new),
+            region_info: infos_to_proto(regions),
             snapshot_name: self.recovery.name().map(str::to_owned),
         };
         vec![any("TruncateTableStateData", &state)]
@@ -140,6 +141,12 @@ impl Procedure<Master> for TruncateTable {
         (if with_snapshot { State::TruncateTableSnapshot } else { State::TruncateTableClearFsLayout }) as Step
     }
 
+    // HBase's makes the new regions of these, and so of no replicas and no parents of others; a snapshot it takes under a name of its own.
+    fn for_hbase(&self) -> Form {
+        let old: Vec<RegionInfo> = self.old.iter().filter(|info| !info.is_replica() && !info.split).cloned().collect();
+        Form::With(vec![State::TruncateTablePreOperation as Step, self.first_step()], self.hbase_data(&old))
+    }
+
     fn execute<'a>(&'a mut self, step: Step, context: &'a Context) -> BoxFuture<'a, Result<Next>> {
         use State::{
             TruncateTableAddToMeta as AddToMeta, TruncateTableAssignRegions as AssignRegions,
@@ -159,9 +166,8 @@ impl Procedure<Master> for TruncateTable {
                 let (name, kept) = (self.table.name.clone(), self.new.clone());
                 let archive =
                     move |volume: &dyn fs::Volume| Ok(rootdir::archive::archive_other_regions(volume, &name, &kept)?);
-                // Before, HBase's master finds it as failed: nothing was changed. From here on HBase's removes what it finds, whatever of this step and the next
-                // two is done.
-                context.found_with(&steps(&removed), self.hbase_data()).await?;
+                // From here on HBase's removes what it finds, whatever of this step and the next two is done.
+                context.found_with(&steps(&removed), self.hbase_data(&self.new)).await?;
                 master.files.run(archive).await?;
                 return Ok(Next::Unsaved(State::TruncateTableCreateFsLayout as Step));
             }

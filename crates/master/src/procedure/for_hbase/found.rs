@@ -130,6 +130,16 @@ impl Found {
         rows
     }
 
+    /// A change is begun anew with the last of these steps. Nothing where it is no further.
+    pub fn begin_anew(&mut self, record: &pb::Procedure, states: &[Step]) -> Vec<Row> {
+        let is_further = |former: &pb::Procedure| steps_len(former) > states.len();
+        if !self.changes.get(&record.proc_id).is_some_and(is_further) {
+            return Vec::new();
+        }
+        self.changes.remove(&record.proc_id);
+        self.change(record, states, None, false)
+    }
+
     /// These regions are the change's to be brought where they are to be.
     pub fn add_regions(&mut self, parent: u64, regions: &[RegionInfo], transition: Transition) -> Vec<Row> {
         let mut rows = Vec::new();

@@ -7,10 +7,11 @@
 //!     An order that HBase's master repeats has the id that the server knows, and a report that it hears is of an order that it knows.
 //!  2. The row of a change says a step of HBase's that may be done again whatever this master has done of it by then. Regions that are to be
 //!     opened for it are its children, all of them before the first is opened: HBase's step that opens them would open those again that are open.
-//!  3. A row never goes back to an earlier step.
+//!  3. A row never goes back to an earlier step, but that of a snapshot that HBase's master had begun and this one begins anew.
+//!  4. What this master answers for what HBase's had left is in the log before it does: HBase's next does not go on with it.
 //!
-//! Not here: servers that crashed. HBase's master finds those by their logs, and by the regions that hbase:meta shows on them. Changes of which HBase's
-//! form is not known here are found as failed: who asked for them asks again. Follows: `ProcedureExecutor#load`,
+//! Not here: servers that crashed. HBase's master finds those by their logs, and by the regions that hbase:meta shows on them. Changes without a
+//! step of HBase's that may be done again are found as failed: who asked for them asks again. Follows: `ProcedureExecutor#load`,
 //! `RegionRemoteProcedureBase`, `TransitRegionStateProcedure`.
 
 mod found;
@@ -18,6 +19,7 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
+use super::Record;
 use super::engine::Step;
 use crate::files::Files;
 use crate::lifetime::Lifetime;
@@ -42,6 +44,8 @@ const PAUSE: Duration = Duration::from_millis(200);
 pub(crate) enum Form {
     /// With these steps of HBase's, the last of them to be done.
     Steps(Vec<Step>),
+    /// The same, with this data instead of the record's.
+    With(Vec<Step>, Vec<Any>),
     /// As one that has failed.
     Failed,
     /// Not at all.
@@ -86,10 +90,20 @@ impl ForHBase {
         let inner = log.map(|log| {
             // Above those of every master before, and not those of orders, which are numbered from the first on, a million for each millisecond.
             let (found, gone) = Found::of(&log.rows(), (active_ms << 20) + (1 << 19));
-            log.forget(&gone);
+            log.amend(&gone);
             Arc::new(Inner { log, found: Mutex::new(found) })
         });
         ForHBase { inner, files, lifetime }
+    }
+
+    /// How these end is decided, as of some that HBase's master left: its next is not to go on with what it had. To be said before the log begins.
+    pub(crate) fn are_decided(&self, records: &[Record]) {
+        let Some(inner) = &self.inner else { return };
+        let mut found = inner.found.lock();
+        for record in records.iter().filter(|record| record.parent.is_none()) {
+            let Some(outcome) = record.outcome() else { continue };
+            inner.log.amend(&found.end_change(&record.to_message(), outcome.as_ref().err()));
+        }
     }
 
     /// Where the log is.
@@ -165,7 +179,16 @@ impl ForHBase {
                 self.change(move |_| vec![bytes_of(&ended(&record, ProcedureState::Rolledback, Some(&why)))]).await
             }
             Form::Steps(states) => self.change(move |found| found.change(&record, &states, None, false)).await,
+            Form::With(states, data) => {
+                self.change(move |found| found.change(&record, &states, Some(data), false)).await
+            }
         }
+    }
+
+    /// A procedure is begun anew with the last of these steps, however far HBase's master was with it.
+    pub(crate) async fn anew(&self, record: Option<Arc<pb::Procedure>>, states: Vec<Step>) -> Result<()> {
+        let Some(record) = record else { return Ok(()) };
+        self.change(move |found| found.begin_anew(&record, &states)).await
     }
 
     /// A procedure goes on with the last of these steps.

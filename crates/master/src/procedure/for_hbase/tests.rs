@@ -1,8 +1,11 @@
-use super::Order;
 use super::found::Found;
 use super::rows::Row;
+use super::{ForHBase, Form, Order};
+use crate::files::Files;
 use crate::master_store::contents;
 use crate::master_store::log::StoreLog;
+use crate::procedure::engine::{Step, any};
+use crate::procedure::{KINDS, Record, of_hbase};
 use base::{Config, ManualClock};
 use bytes::Bytes;
 use fs::{MemVolume, Volume};
@@ -206,4 +209,158 @@ fn a_log_begins_with_all_that_counts_and_is_read_after_a_crash() {
     next.begin().expect("begun");
     let files = rootdir::list_if_exists(&*after, &next.dir()).expect("listed");
     assert_eq!(files.len(), 1, "{files:?}: the former is in the archive");
+}
+
+/// A change that has just begun, as it is kept here.
+fn begun(class: &str, data: Vec<Any>) -> pb::Procedure {
+    let steps = any("StateMachineProcedureData", &pb::StateMachineProcedureData { state: vec![1] });
+    pb::Procedure {
+        class_name: format!("org.apache.hadoop.hbase.master.{class}"),
+        state_message: std::iter::once(steps).chain(data).collect(),
+        ..record(3)
+    }
+}
+
+fn form_of(message: &pb::Procedure) -> Form {
+    Record::from_message(message, KINDS).expect("a record").procedure.for_hbase()
+}
+
+fn snapshot(name: &str) -> Any {
+    let snapshot = pb::SnapshotDescription { name: name.into(), table: Some("t".into()), ..Default::default() };
+    any("SnapshotProcedureStateData", &pb::SnapshotProcedureStateData { snapshot })
+}
+
+fn peer(id: &str, own: &str, data: &impl Message) -> Vec<Any> {
+    vec![any("PeerProcedureStateData", &pb::PeerProcedureStateData { peer_id: id.into() }), any(own, data)]
+}
+
+fn namespace() -> pb::NamespaceDescriptor {
+    convert::to_proto::namespace("n", &[("k".to_owned(), "v".to_owned())].into())
+}
+
+/// The row of a change that has begun, and HBase's steps in it.
+fn row_of(class: &str, data: Vec<Any>) -> (pb::Procedure, Vec<u32>) {
+    let message = begun(class, data);
+    let mut found = Found::of(&BTreeMap::new(), FIRST_ID).0;
+    let rows = match form_of(&message) {
+        Form::Steps(states) => found.change(&message, &states, None, false),
+        Form::With(states, data) => found.change(&message, &states, Some(data), false),
+        form => panic!("{class}: {form:?}"),
+    };
+    let row = pb::Procedure::decode(rows[0].1.clone()).expect("a row");
+    let steps = pb::StateMachineProcedureData::decode(row.state_message[0].value.clone()).expect("steps").state;
+    (row, steps)
+}
+
+#[test]
+fn changes_are_found_in_hbases_form_at_a_step_that_may_be_done_again() {
+    let table_name = convert::to_proto::table_name(&TableName::parse("t").expect("a name"));
+    let flush = pb::FlushTableProcedureStateData { table_name, column_family: vec![Bytes::from_static(b"f")] };
+    let create = pb::CreateNamespaceStateData { namespace_descriptor: namespace() };
+    let modify =
+        pb::ModifyNamespaceStateData { namespace_descriptor: namespace(), unmodified_namespace_descriptor: None };
+    let delete = pb::DeleteNamespaceStateData { namespace_name: "n".into(), namespace_descriptor: None };
+    let remove = pb::RemovePeerStateData { peer_config: Some(pb::ReplicationPeer::default()) };
+    let cases: Vec<(&str, Vec<Any>, &[u32])> = vec![
+        ("procedure.SnapshotProcedure", vec![snapshot("s")], &[1]),
+        ("procedure.FlushTableProcedure", vec![any("FlushTableProcedureStateData", &flush)], &[1, 2]),
+        ("procedure.CreateNamespaceProcedure", vec![any("CreateNamespaceStateData", &create)], &[1, 2]),
+        ("procedure.ModifyNamespaceProcedure", vec![any("ModifyNamespaceStateData", &modify)], &[1, 2]),
+        ("procedure.DeleteNamespaceProcedure", vec![any("DeleteNamespaceStateData", &delete)], &[1, 2]),
+        ("replication.RemovePeerProcedure", peer("p", "RemovePeerStateData", &remove), &[1, 2]),
+    ];
+    for (class, data, steps) in cases {
+        let (row, found_steps) = row_of(class, data.clone());
+        assert_eq!((row.state(), row.owner(), row.nonce()), (pb::ProcedureState::Runnable, "me", 9), "{class}");
+        assert_eq!((&found_steps[..], row.executed()), (steps, steps.len() > 1), "{class}");
+        assert!(row.state_message[0].type_url.ends_with("hbase.pb.StateMachineProcedureData"), "{class}");
+        assert_eq!(row.state_message[1..], data, "{class}: who reads it as HBase does finds all of it");
+        assert!(row.stack_id.is_empty() && row.parent_id.is_none(), "{class}");
+    }
+}
+
+/// HBase's would repeat without end to a server of ours what that refuses, and to one of its own what it has not heard of.
+#[test]
+fn changes_of_peers_that_servers_would_refuse_are_found_as_failed() {
+    let add = pb::AddPeerStateData { peer_config: pb::ReplicationPeer::default(), enabled: true };
+    let update = pb::UpdatePeerConfigStateData { enabled: true, ..Default::default() };
+    let form = |class: &str, data: Vec<Any>| form_of(&begun(&format!("replication.{class}"), data));
+    assert_eq!(form("AddPeerProcedure", peer("p", "AddPeerStateData", &add)), Form::Failed);
+    assert_eq!(form("UpdatePeerConfigProcedure", peer("p", "UpdatePeerConfigStateData", &update)), Form::Failed);
+    for kind in ["Enable", "Disable"] {
+        let data = peer("p", &format!("{kind}PeerStateData"), &pb::EnablePeerStateData {});
+        assert_eq!(form(&format!("{kind}PeerProcedure"), data), Form::Failed);
+    }
+    let of_replicas = peer("region_replica_replication", "AddPeerStateData", &add);
+    assert_eq!(form("AddPeerProcedure", of_replicas), Form::Steps(vec![1, 2]), "all servers hear of that one");
+}
+
+#[test]
+fn a_truncation_is_found_with_the_regions_whose_place_others_take() {
+    let table = model::TableDescriptor::new(region("a").table, [model::FamilyDescriptor::new("f")]);
+    let mut parent = region("b");
+    (parent.split, parent.offline) = (true, true);
+    let all = [region(""), region("b").replica(1), parent, region("new")];
+    for (kept, steps, snapshot_name) in [("3", [1, 3], None), ("3 auto_t_5", [1, 8], Some("auto_t_5"))] {
+        let state = pb::TruncateTableStateData {
+            table_schema: Some(convert::to_proto::table(&table)),
+            region_info: all.iter().map(convert::to_proto::region_info).collect(),
+            snapshot_name: Some(kept.into()),
+            ..Default::default()
+        };
+        let data = vec![any("TruncateTableStateData", &state)];
+        let (row, found_steps) = row_of("procedure.TruncateTableProcedure", data);
+        let state = pb::TruncateTableStateData::decode(row.state_message[1].value.clone()).expect("its state");
+        assert_eq!(found_steps, steps, "{kept}");
+        assert_eq!(state.region_info, [convert::to_proto::region_info(&all[0])], "{kept}");
+        assert_eq!((state.snapshot_name.as_deref(), &*state.user_info.effective_user), (snapshot_name, "me"));
+    }
+}
+
+#[test]
+fn a_snapshot_that_hbases_master_had_begun_is_found_where_ours_begins_it_anew() {
+    let mut reader = Reader::default();
+    let message = begun("procedure.SnapshotProcedure", vec![snapshot("s")]);
+    let mut found = Found::of(&BTreeMap::new(), FIRST_ID).0;
+    reader.take(found.change(&message, &[1, 2, 3, 4, 5], None, true));
+    let child = pb::Procedure {
+        class_name: "org.apache.hadoop.hbase.master.procedure.SnapshotRegionProcedure".into(),
+        proc_id: 4,
+        parent_id: Some(3),
+        ..Default::default()
+    };
+    reader.take(vec![(4, child.encode_to_vec().into())]);
+    let (mut next, gone) = Found::of(&reader.0, 2000);
+    assert!(gone.is_empty());
+    reader.take(next.begin_anew(&message, &[1]));
+    assert_eq!(reader.said(), ["3 Snapshot RUNNABLE [1]"], "without what regions had been asked for");
+    assert!(next.begin_anew(&message, &[1]).is_empty(), "it is there already");
+    let taken: Vec<Step> = vec![1, 2, 3, 4, 5, 7, 8, 9, 10, 11];
+    reader.take(next.change(&message, &taken, None, false));
+    assert_eq!(reader.said(), ["3 Snapshot RUNNABLE [1, 2, 3, 4, 5, 7, 8, 9, 10, 11]"]);
+    assert!(next.change(&message, &[1], None, false).is_empty());
+}
+
+/// Who asked for it was told that it is not done.
+#[tokio::test]
+async fn what_is_given_up_is_not_what_hbases_next_master_goes_on_with() {
+    let volume: Arc<dyn Volume> = Arc::new(MemVolume::new());
+    let state =
+        pb::DeleteTableStateData { table_name: convert::to_proto::table_name(&region("").table), ..Default::default() };
+    let mut message = begun("procedure.DeleteTableProcedure", vec![any("DeleteTableStateData", &state)]);
+    message.state = pb::ProcedureState::Runnable as i32;
+    let mut before = contents::read(&*volume).expect("read").before();
+    before.rows.insert(3, message.encode_to_vec().into());
+    let records = of_hbase::read(&before.rows, true).expect("a record");
+    let log = StoreLog::new(Arc::clone(&volume), server(1), &Config::default(), Arc::new(ManualClock::new(50)), before);
+    let for_hbase = ForHBase::new(Some(log), 1, Files::new(Arc::clone(&volume)), Arc::default());
+    for_hbase.are_decided(&records);
+    for_hbase.begin_log().await.expect("begun");
+    let rows = contents::read(&*volume).expect("read").procedures;
+    let row = pb::Procedure::decode(rows[&3].clone()).expect("a row");
+    assert_eq!(
+        (row.class_name.rsplit('.').next(), row.state()),
+        (Some("FailedProcedure"), pb::ProcedureState::Rolledback)
+    );
+    assert!(row.exception.is_some(), "{row:?}");
 }

@@ -5,7 +5,8 @@ use crate::cluster::NamespaceConfiguration;
 use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
-use crate::procedure::engine::{Procedure, Step, any, unpack};
+use crate::procedure::engine::{Procedure, Step, any, steps, unpack};
+use crate::procedure::for_hbase::Form;
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind, namespace_locks};
 use crate::{ErrorKind, MasterError, Result};
 use convert::{from_proto, to_proto};
@@ -71,6 +72,11 @@ impl Procedure<Master> for CreateNamespace {
 
     fn first_step(&self) -> Step {
         State::CreateNamespaceCreateDirectory as Step
+    }
+
+    // HBase's may do all of it again.
+    fn for_hbase(&self) -> Form {
+        Form::Steps(steps(&[State::CreateNamespacePrepare, State::CreateNamespaceCreateDirectory]))
     }
 
     fn execute<'a>(&'a mut self, _step: Step, context: &'a Context) -> BoxFuture<'a, Result<Next>> {

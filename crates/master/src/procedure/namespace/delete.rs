@@ -3,7 +3,8 @@
 use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
-use crate::procedure::engine::{Procedure, Step, any, unpack};
+use crate::procedure::engine::{Procedure, Step, any, steps, unpack};
+use crate::procedure::for_hbase::Form;
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind, namespace_locks};
 use crate::{ErrorKind, MasterError, Result, quotas};
 use model::name::{DEFAULT_NAMESPACE, SYSTEM_NAMESPACE};
@@ -66,6 +67,11 @@ impl Procedure<Master> for DeleteNamespace {
 
     fn first_step(&self) -> Step {
         State::DeleteNamespaceDeleteFromNsTable as Step
+    }
+
+    // HBase's may do all of it again.
+    fn for_hbase(&self) -> Form {
+        Form::Steps(steps(&[State::DeleteNamespacePrepare, State::DeleteNamespaceDeleteFromNsTable]))
     }
 
     fn execute<'a>(&'a mut self, _step: Step, context: &'a Context) -> BoxFuture<'a, Result<Next>> {

@@ -6,7 +6,8 @@ use crate::cluster::NamespaceConfiguration;
 use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
-use crate::procedure::engine::{Procedure, Step, any, unpack};
+use crate::procedure::engine::{Procedure, Step, any, steps, unpack};
+use crate::procedure::for_hbase::Form;
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind, namespace_locks};
 use convert::{from_proto, to_proto};
 use proto::pb::ModifyNamespaceState as State;
@@ -71,6 +72,11 @@ impl Procedure<Master> for ModifyNamespace {
 
     fn first_step(&self) -> Step {
         State::ModifyNamespaceUpdateNsTable as Step
+    }
+
+    // HBase's may do all of it again.
+    fn for_hbase(&self) -> Form {
+        Form::Steps(steps(&[State::ModifyNamespacePrepare, State::ModifyNamespaceUpdateNsTable]))
     }
 
     fn execute<'a>(&'a mut self, _step: Step, context: &'a Context) -> BoxFuture<'a, Result<Next>> {

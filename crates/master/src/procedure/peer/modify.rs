@@ -6,7 +6,8 @@ use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
 use crate::peers::{Peer, READ_REPLICAS};
-use crate::procedure::engine::{Procedure, Step, any, malformed, unpack, unpack_one};
+use crate::procedure::engine::{Procedure, Step, any, malformed, steps, unpack, unpack_one};
+use crate::procedure::for_hbase::Form;
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind};
 use crate::{ErrorKind, MasterError, Result};
 use proto::pb::PeerModificationState as State;
@@ -31,13 +32,13 @@ pub(crate) const CLASSES: [&str; 5] = [ADD, REMOVE, UPDATE, ENABLE, DISABLE];
 pub(crate) const ADD_KIND: ProcedureKind =
     ProcedureKind { class_name: ADD, read: |data| ModifyPeer::read(data, read_add) };
 pub(crate) const REMOVE_KIND: ProcedureKind =
-    ProcedureKind { class_name: REMOVE, read: |data| ModifyPeer::read(data, |_| Ok(Change::Remove)) };
+    ProcedureKind { class_name: REMOVE, read: |data| ModifyPeer::read(data, read_remove) };
 pub(crate) const UPDATE_KIND: ProcedureKind =
     ProcedureKind { class_name: UPDATE, read: |data| ModifyPeer::read(data, read_update) };
 pub(crate) const ENABLE_KIND: ProcedureKind =
-    ProcedureKind { class_name: ENABLE, read: |data| ModifyPeer::read(data, |_| Ok(Change::Enable)) };
+    ProcedureKind { class_name: ENABLE, read: |data| ModifyPeer::read(data, |_| Ok((Change::Enable, None))) };
 pub(crate) const DISABLE_KIND: ProcedureKind =
-    ProcedureKind { class_name: DISABLE, read: |data| ModifyPeer::read(data, |_| Ok(Change::Disable)) };
+    ProcedureKind { class_name: DISABLE, read: |data| ModifyPeer::read(data, |_| Ok((Change::Disable, None))) };
 
 /// What becomes of a peer.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,15 +60,28 @@ pub(crate) enum Change {
 struct ModifyPeer {
     id: String,
     change: Change,
+    /// What it is before, of one that is removed or has another configuration: HBase's last step goes by it.
+    before: Option<Box<Peer>>,
 }
 
-fn read_add(data: &[Any]) -> Result<Change> {
+type Read = (Change, Option<Box<Peer>>);
+
+fn read_add(data: &[Any]) -> Result<Read> {
     let state: pb::AddPeerStateData = unpack(data)?;
-    Ok(Change::Add(Box::new(Peer { config: state.peer_config, enabled: state.enabled })))
+    Ok((Change::Add(Box::new(Peer { config: state.peer_config, enabled: state.enabled })), None))
 }
 
-fn read_update(data: &[Any]) -> Result<Change> {
-    Ok(Change::Update(Box::new(unpack::<pb::UpdatePeerConfigStateData>(data)?.peer_config)))
+fn read_remove(data: &[Any]) -> Result<Read> {
+    let state: pb::RemovePeerStateData = unpack(data)?;
+    // Whether it ships is nothing to who removes it, and is not kept.
+    let before = state.peer_config.map(|config| Box::new(Peer { config, enabled: false }));
+    Ok((Change::Remove, before))
+}
+
+fn read_update(data: &[Any]) -> Result<Read> {
+    let state: pb::UpdatePeerConfigStateData = unpack(data)?;
+    let before = state.old_peer_config.map(|config| Box::new(Peer { config, enabled: state.enabled }));
+    Ok((Change::Update(Box::new(state.peer_config)), before))
 }
 
 /// What HBase's builder of a configuration fills in.
@@ -76,6 +90,15 @@ fn with_defaults(mut config: pb::ReplicationPeer) -> pb::ReplicationPeer {
     config.replicate_all.get_or_insert(true);
     config.serial.get_or_insert(false);
     config
+}
+
+/// Settings that are not named stay. Follows: `ReplicationPeerManager#updatePeerConfig`.
+fn updated(old: &pb::ReplicationPeer, new: &pb::ReplicationPeer) -> pb::ReplicationPeer {
+    let mut new = new.clone();
+    let is_named = |pair: &&pb::NameStringPair| new.configuration.iter().any(|other| other.name == pair.name);
+    let kept: Vec<_> = old.configuration.iter().filter(|pair| !is_named(pair)).cloned().collect();
+    new.configuration.extend(kept);
+    new
 }
 
 /// Changes a peer; answers the procedure's id.
@@ -91,10 +114,11 @@ pub(crate) async fn submit(master: &Arc<Master>, id: &str, change: Change, calle
         Change::Update(config) => Change::Update(Box::new(with_defaults(*config))),
         other => other,
     };
-    let procedure = ModifyPeer { id: id.to_owned(), change };
+    let mut procedure = ModifyPeer { id: id.to_owned(), change, before: None };
     let submission = caller.submission(procedure.locks());
     let prepare = async {
         procedure.check(master)?;
+        procedure.before = master.peers.existing(id).ok().map(Box::new);
         Ok(Box::new(procedure) as BoxedProcedure)
     };
     master.procedures.submit(master, submission, prepare).await
@@ -114,7 +138,7 @@ pub(crate) async fn set_up_read_replicas(master: &Arc<Master>) -> Result<()> {
         return Ok(());
     }
     let peer = Peer { config: with_defaults(peer.config), enabled: peer.enabled };
-    let procedure = ModifyPeer { id: READ_REPLICAS.to_owned(), change: Change::Add(Box::new(peer)) };
+    let procedure = ModifyPeer { id: READ_REPLICAS.to_owned(), change: Change::Add(Box::new(peer)), before: None };
     let caller = Caller { user: master.server_name.to_string(), nonce: None };
     let submission = caller.submission(procedure.locks());
     let prepare = async {
@@ -130,10 +154,11 @@ pub(crate) async fn set_up_read_replicas(master: &Arc<Master>) -> Result<()> {
 }
 
 impl ModifyPeer {
-    fn read(data: &[Any], change: fn(&[Any]) -> Result<Change>) -> Result<BoxedProcedure> {
+    fn read(data: &[Any], own: fn(&[Any]) -> Result<Read>) -> Result<BoxedProcedure> {
         let state: pb::PeerProcedureStateData = unpack_one(data.first())?;
         check_id(&state.peer_id).map_err(malformed)?;
-        Ok(Box::new(ModifyPeer { id: state.peer_id, change: change(data)? }))
+        let (change, before) = own(data)?;
+        Ok(Box::new(ModifyPeer { id: state.peer_id, change, before }))
     }
 
     fn check(&self, master: &Master) -> Result<()> {
@@ -185,8 +210,8 @@ impl ModifyPeer {
             Change::Add(peer) => peers.put(id, Peer::clone(peer)).await,
             Change::Remove => peers.remove(id).await,
             Change::Update(config) => {
-                let enabled = peers.existing(id)?.enabled;
-                peers.put(id, Peer { config: (**config).clone(), enabled }).await
+                let peer = peers.existing(id)?;
+                peers.put(id, Peer { config: updated(&peer.config, config), enabled: peer.enabled }).await
             }
             Change::Enable => peers.put(id, Peer { enabled: true, ..peers.existing(id)? }).await,
             Change::Disable => peers.put(id, Peer { enabled: false, ..peers.existing(id)? }).await,
@@ -206,15 +231,20 @@ impl Procedure<Master> for ModifyPeer {
     }
 
     fn state_data(&self) -> Vec<Any> {
+        let old_peer_config = self.before.as_ref().map(|peer| peer.config.clone());
         let own = match &self.change {
             Change::Add(peer) => any(
                 "AddPeerStateData",
                 &pb::AddPeerStateData { peer_config: peer.config.clone(), enabled: peer.enabled },
             ),
-            Change::Remove => any("RemovePeerStateData", &pb::RemovePeerStateData::default()),
+            Change::Remove => any("RemovePeerStateData", &pb::RemovePeerStateData { peer_config: old_peer_config }),
             Change::Update(config) => any(
                 "UpdatePeerConfigStateData",
-                &pb::UpdatePeerConfigStateData { peer_config: (**config).clone(), ..Default::default() },
+                &pb::UpdatePeerConfigStateData {
+                    peer_config: (**config).clone(),
+                    old_peer_config,
+                    enabled: self.before.as_ref().is_some_and(|peer| peer.enabled),
+                },
             ),
             Change::Enable => any("EnablePeerStateData", &pb::EnablePeerStateData {}),
             Change::Disable => any("DisablePeerStateData", &pb::DisablePeerStateData {}),
@@ -230,11 +260,19 @@ impl Procedure<Master> for ModifyPeer {
         State::UpdatePeerStorage as Step
     }
 
-    // Region servers are told of no other peer, for nobody ships to it.
-    fn execute<'a>(&'a mut self, _step: Step, context: &'a Context) -> BoxFuture<'a, Result<Next>> {
+    // HBase's has every region server take note, and repeats that until it has. Ours refuse a peer that is to be shipped to, and HBase's the
+    // change of one that they have not heard of, as they have of none under this master: it would be repeated for ever.
+    fn for_hbase(&self) -> Form {
+        let is_heard = self.id == READ_REPLICAS || self.change == Change::Remove;
+        let steps = steps(&[State::PrePeerModification, State::UpdatePeerStorage]);
+        if is_heard { Form::Steps(steps) } else { Form::Failed }
+    }
+
+    // Region servers are told of no other peer, for nobody ships to it; but of what HBase's master was to tell them, whose servers do.
+    fn execute<'a>(&'a mut self, step: Step, context: &'a Context) -> BoxFuture<'a, Result<Next>> {
         Box::pin(async move {
             self.update_storage(&context.env).await?;
-            if self.id == READ_REPLICAS {
+            if self.id == READ_REPLICAS || step == State::RefreshPeerOnRs as Step {
                 self.tell_servers(&context.env).await;
             }
             Ok(Next::Done(None))

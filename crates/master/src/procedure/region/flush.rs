@@ -4,7 +4,8 @@ use crate::cluster::{RegionState, TableState};
 use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
-use crate::procedure::engine::{Procedure, Step, any, unpack};
+use crate::procedure::engine::{Procedure, Step, any, steps, unpack};
+use crate::procedure::for_hbase::Form;
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind};
 use crate::{ErrorKind, HostError, MasterError, Result};
 use bytes::Bytes;
@@ -82,6 +83,11 @@ impl Procedure<Master> for FlushTable {
 
     fn first_step(&self) -> Step {
         State::FlushTableFlushRegions as Step
+    }
+
+    // HBase's asks every region again.
+    fn for_hbase(&self) -> Form {
+        Form::Steps(steps(&[State::FlushTablePrepare, State::FlushTableFlushRegions]))
     }
 
     fn needs_open_regions(&self) -> bool {

@@ -6,7 +6,6 @@
 //! `RecoverySnapshotUtils`.
 
 use super::take;
-use crate::cluster::TableState;
 use crate::master::Master;
 use crate::procedure::BoxedProcedure;
 use crate::{ErrorKind, Result, snapshots};
@@ -47,11 +46,10 @@ impl Recovery {
     pub fn children(&self, master: &Master, table: &TableDescriptor) -> Vec<BoxedProcedure> {
         let Some(name) = &self.0 else { return Vec::new() };
         let ttl = table.recovery_snapshot_ttl_seconds().or(master.settings().recovery_snapshot_ttl_seconds);
-        let is_disabled = master.cluster.read().state(&table.name) == Some(TableState::Disabled);
         let snapshot = pb::SnapshotDescription {
             name: name.clone(),
             table: Some(table.name.to_string()),
-            r#type: Some(if is_disabled { Type::Skipflush } else { Type::Flush } as i32),
+            r#type: Some(Type::Flush as i32),
             creation_time: Some(master.clock.now_ms().0),
             ttl: Some(ttl.unwrap_or(0)),
             version: Some(rootdir::snapshot::FORMAT_VERSION),

@@ -5,7 +5,8 @@ use crate::cluster::{RegionNode, RegionState, TableState};
 use crate::host::BoxFuture;
 use crate::locks::{Mode, Resource};
 use crate::master::Master;
-use crate::procedure::engine::{Procedure, Step, any, unpack};
+use crate::procedure::engine::{Procedure, Step, any, steps, unpack};
+use crate::procedure::for_hbase::Form;
 use crate::procedure::{BoxedProcedure, Caller, Context, Next, ProcedureKind};
 use crate::snapshots::{self, check_alive, check_name, is_in_work, is_taken, name_lock, shown};
 use crate::{ErrorKind, HostError, MasterError, Result};
@@ -24,6 +25,20 @@ const CLASS: &str = "org.apache.hadoop.hbase.master.procedure.SnapshotProcedure"
 
 pub(crate) const KIND: ProcedureKind =
     ProcedureKind { class_name: CLASS, read: |data| Ok(Box::new(TakeSnapshot::read(data)?)) };
+
+/// HBase's steps until a snapshot is where it belongs, and the last one, in which nothing is left to be done.
+const TAKEN: [State; 10] = [
+    State::SnapshotPrepare,
+    State::SnapshotPreOperation,
+    State::SnapshotWriteSnapshotInfo,
+    State::SnapshotSnapshotOnlineRegions,
+    State::SnapshotSnapshotSplitRegions,
+    State::SnapshotSnapshotMobRegion,
+    State::SnapshotConsolidateSnapshot,
+    State::SnapshotVerifierSnapshot,
+    State::SnapshotCompleteSnapshot,
+    State::SnapshotPostOperation,
+];
 
 /// A snapshot of a table is taken: of one that serves by its regions' servers, of a disabled one from its files.
 #[derive(Debug)]
@@ -64,6 +79,23 @@ fn completed(master: &Master, mut snapshot: pb::SnapshotDescription) -> Result<(
     Ok((snapshot, table))
 }
 
+/// Of a table that is disabled the type is DISABLED, whatever was asked for. Follows: `SnapshotProcedure#executeFromState`.
+///
+/// # Errors
+/// No such table, one that is neither enabled nor disabled.
+fn set_type(master: &Master, snapshot: &mut pb::SnapshotDescription, table: &TableName) -> Result<()> {
+    let state = master.cluster.read().state(table);
+    match state {
+        None => Err(creation(format!("Table '{table}' doesn't exist, can't take snapshot."))),
+        Some(TableState::Enabled) => Ok(()),
+        Some(TableState::Disabled) => {
+            snapshot.r#type = Some(Type::Disabled as i32);
+            Ok(())
+        }
+        Some(_) => Err(creation("Table is not entirely open or closed")),
+    }
+}
+
 /// Takes a snapshot; answers the procedure's id.
 ///
 /// # Errors
@@ -88,15 +120,7 @@ pub(crate) async fn submit(master: &Arc<Master>, wanted: pb::SnapshotDescription
         if is_taken(master, &snapshot.name).await? {
             return Err(exists(&snapshot.name));
         }
-        let state = master.cluster.read().state(&table);
-        match state {
-            None => {
-                return Err(creation(format!("Table '{table}' doesn't exist, can't take snapshot.")));
-            }
-            Some(TableState::Enabled) => {}
-            Some(TableState::Disabled) => snapshot.r#type = Some(Type::Disabled as i32),
-            Some(_) => return Err(creation("Table is not entirely open or closed")),
-        }
+        set_type(master, &mut snapshot, &table)?;
         Ok(Box::new(TakeSnapshot { snapshot, table: table.clone(), task: None }) as BoxedProcedure)
     };
     master.procedures.submit(master, caller.submission(locks(&table, &name)), prepare).await
@@ -208,6 +232,21 @@ impl TakeSnapshot {
         self.verify(master, manifest).await
     }
 
+    async fn clear_working(&self, master: &Master) -> Result<()> {
+        let name = self.snapshot.name.clone();
+        master.files.run(move |volume| Ok(snapshot::abandon(volume, &name)?)).await
+    }
+
+    /// The snapshot is where it belongs: HBase's next master only has to say so. As a part of another procedure it has no row, for that
+    /// one's says which step takes it.
+    async fn found_taken(&self, context: &Context) -> Result<()> {
+        let record = context.env.procedures.record(context.id);
+        match record.is_some_and(|record| record.parent_id.is_none()) {
+            true => context.found_at(&steps(&TAKEN)).await,
+            false => Ok(()),
+        }
+    }
+
     fn say(&self, status: impl Fn(&str) -> String) {
         self.task.iter().for_each(|task| task.set_status(status(&self.snapshot.name)));
     }
@@ -234,6 +273,12 @@ impl Procedure<Master> for TakeSnapshot {
         true
     }
 
+    // HBase's takes it anew, whatever is in the working directory. Is it killed between the snapshot's move to its place and the row that says so,
+    // HBase's moves its own into that directory, where nobody looks for any, and answers that it is taken.
+    fn for_hbase(&self) -> Form {
+        Form::Steps(steps(&TAKEN[..1]))
+    }
+
     // Nothing is made durable between the first step and the last: after a crash the snapshot is begun anew.
     fn execute<'a>(&'a mut self, step: Step, context: &'a Context) -> BoxFuture<'a, Result<Next>> {
         Box::pin(async move {
@@ -242,9 +287,16 @@ impl Procedure<Master> for TakeSnapshot {
             self.task.get_or_insert_with(|| master.tasks_now.begin(what(), "begun"));
             if step == State::SnapshotPrepare as Step {
                 // The name is this procedure's alone: what is there, it made.
-                let is_done = snapshots::is_taken(master, &self.snapshot.name).await?;
-                let next = if is_done { State::SnapshotCompleteSnapshot } else { State::SnapshotSnapshotOnlineRegions };
-                return Ok(Next::Unsaved(next as Step));
+                if snapshots::is_taken(master, &self.snapshot.name).await? {
+                    // After a power failure it may still be in the directory that it was moved from, too.
+                    self.clear_working(master).await?;
+                    return Ok(Next::Unsaved(State::SnapshotCompleteSnapshot as Step));
+                }
+                // HBase's master, if it had begun with it, looks at the table in a later step than this.
+                set_type(master, &mut self.snapshot, &self.table)?;
+                // Before what that has in the working directory goes.
+                context.found_anew(&steps(&TAKEN[..1])).await?;
+                return Ok(Next::Unsaved(State::SnapshotSnapshotOnlineRegions as Step));
             }
             if step == State::SnapshotSnapshotOnlineRegions as Step {
                 self.write(master).await?;
@@ -253,6 +305,7 @@ impl Procedure<Master> for TakeSnapshot {
             }
             let name = self.snapshot.name.clone();
             master.files.run(move |volume| Ok(snapshot::complete(volume, &name)?)).await?;
+            self.found_taken(context).await?;
             if let Some(task) = self.task.take() {
                 task.complete(format!("Snapshot {}  completed", self.snapshot.name));
             }
@@ -265,8 +318,7 @@ impl Procedure<Master> for TakeSnapshot {
             if step != State::SnapshotPrepare as Step {
                 return Ok(());
             }
-            let name = self.snapshot.name.clone();
-            context.env.files.run(move |volume| Ok(snapshot::abandon(volume, &name)?)).await
+            self.clear_working(&context.env).await
         })
     }
 
