@@ -339,8 +339,8 @@ async fn masters_of_either_kind_follow_one_another() {
         let admin = cluster.connection.admin();
         make(&cluster.connection, &format!("last-{round}"), 3).await;
         let kinds = ["made", "emptied", "altered", "kept", "copied", "late", "last"];
-        let again = kinds.map(|kind| format!("{kind}-{}", again(round)));
-        for table in kinds.map(|kind| format!("{kind}-{round}")).iter().chain(&again).map(|table| name(table)) {
+        let of_ours = kinds.map(|kind| format!("{kind}-{}", again(round)));
+        for table in kinds.map(|kind| format!("{kind}-{round}")).iter().chain(&of_ours).map(|table| name(table)) {
             // What was not done is not there.
             if admin.disable_table(&table).await.is_ok() {
                 admin.delete_table(&table).await.unwrap_or_else(|error| panic!("{table}: {error}"));
