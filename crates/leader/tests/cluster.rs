@@ -118,7 +118,7 @@ async fn a_backup_takes_over_and_regions_stay_where_they_are() {
     rows.put(100).await;
     // Where regions are open already, it waits for no more servers.
     for key in ["interval", "timeout"] {
-        place.config.set(&format!("hbase.master.wait.on.regionservers.{key}"), "600000");
+        place.config.set(format!("hbase.master.wait.on.regionservers.{key}"), "600000");
     }
     let mut backup = place.backup_master().await;
     until("the active master knows who waits", async || leader.master().views().backup_masters().len() == 1).await;
