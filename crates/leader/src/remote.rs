@@ -501,6 +501,8 @@ impl RegionHost for RemoteHost {
                     name,
                     table: Some(info.table.to_string()),
                     r#type: Some(if flush { Type::Flush } else { Type::Skipflush } as i32),
+                    // Without it HBase's server writes the first format, which is in no manifest.
+                    version: Some(rootdir::snapshot::FORMAT_VERSION),
                     ..Default::default()
                 },
             };
