@@ -204,6 +204,10 @@ impl Fold for TopRows {
         }
         self.values.take_cell(cell);
         self.cells.push(cell);
+        // A wide row comes in pieces, and is no smaller for that.
+        if self.cells.byte_len() > MAX_BYTES {
+            return Err(self.values.bad_value(&format!("it takes more than {MAX_BYTES} bytes")));
+        }
         Ok(())
     }
 
@@ -387,6 +391,24 @@ mod tests {
         assert!([true, false].iter().all(|whole| with_rows(&request, *whole, &rows).is_err()));
         // One that is left out takes nothing.
         assert!(with_rows(&Request { limit: 3, ..request }, true, &rows).is_ok());
+    }
+
+    #[test]
+    fn a_row_that_comes_in_pieces_is_no_larger_than_all_may_be() {
+        let request = Request { order: vec![by(cell_n())], limit: 1, ..Request::default() };
+        let mut top = TopRows::new(decode(request.encode_to_vec().into()).unwrap_or_else(|e| panic!("{e}")));
+        let value = vec![b'v'; 1 << 20];
+        let block = CellBlock::from_specs([CellSpec {
+            row: b"wide",
+            family: b"f",
+            qualifier: b"n",
+            timestamp: 1,
+            type_code: CellType::Put.code(),
+            value: &value,
+            tags: b"",
+        }]);
+        let cell = block.iter().next().expect("one");
+        assert_eq!((0..100).take_while(|_| top.cell(cell).is_ok()).count(), (MAX_BYTES >> 20) - 1);
     }
 
     #[test]
