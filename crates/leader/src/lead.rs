@@ -247,9 +247,9 @@ impl Leader {
         let runs_already = !first.is_empty();
         tasks.push(watch_servers(&parts, roll.clone(), servers, first));
         wait_for_servers(&roll, &parts.config, runs_already).await;
-        tracing::debug!("to find what is inherited");
+        tracing::debug!("reading the znodes and WAL directories of earlier processes");
         let inherited = inherited(&parts, &volume, &roll).await?;
-        tracing::debug!("to fence master:store");
+        tracing::debug!("fencing master:store");
         fence_master_store(&volume).await?;
         let splits_per_server = parts.config.get(&settings::MAX_SPLITTERS) as usize;
         let logs = DeadLogs::new(volume.clone(), roll.clone(), parts.name.clone(), splits_per_server);

@@ -32,11 +32,18 @@ pub(crate) fn start(master: &Arc<Master>) {
                     return;
                 }
                 if !std::mem::replace(&mut is_told, true) {
-                    tracing::warn!(%error, "the location of hbase:meta was not written to master:store and is written again; until then a master of HBase's that took over would look for hbase:meta on the server where it was before");
+                    tracing::warn!(
+                        %error,
+                        "cannot write the location of hbase:meta to master:store, trying again each second; an HBase master that took over now would look for \
+                         hbase:meta on its former region server"
+                    );
                 }
                 if master.lifetime.pause(PAUSE).await.is_err() {
                     return;
                 }
+            }
+            if is_told {
+                tracing::info!("the location of hbase:meta is written to master:store");
             }
         }
     });

@@ -109,7 +109,7 @@ impl OnDisk {
         is_cluster: bool,
         peer_nodes: Option<&BTreeMap<String, PeerNodes>>,
     ) -> std::result::Result<OnDisk, StartError> {
-        tracing::debug!("to read master:store");
+        tracing::debug!("reading master:store");
         let contents = contents::read(&**volume).map_err(StartError::Contents)?;
         let (store, records) =
             ProcedureStore::open(Arc::clone(volume), |message| Record::from_message(message, KINDS))?;
@@ -311,13 +311,13 @@ async fn bring_up(
     mut unfinished: Vec<Unfinished>,
     inherited: Inherited,
 ) -> std::result::Result<(), StartError> {
-    tracing::debug!("to read hbase:meta");
+    tracing::debug!("reading hbase:meta");
     let loaded = takeover::load_meta(master, descriptors, &unfinished, &inherited).await;
     let servers = loaded.map_err(catalog_error("hbase:meta"))?;
-    tracing::debug!("to begin the log of master:store");
+    tracing::debug!("beginning the WAL of master:store");
     // Before what it goes on from is moved away.
     while !takeover::is_done(master, master.for_hbase.begin_log().await).await.map_err(StartError::Store)? {}
-    tracing::debug!("to write master:store");
+    tracing::debug!("writing master:store");
     write_store(master, servers).await.map_err(StartError::Store)?;
     *master.stored_meta_location.lock().await = master.servers.meta_location();
     if master.in_maintenance_mode {
@@ -327,39 +327,39 @@ async fn bring_up(
         );
         return Ok(());
     }
-    tracing::debug!("to recover what dead servers had");
+    tracing::debug!("recovering the regions of dead region servers");
     let crashes = takeover::take_crashes(master, &mut unfinished);
     takeover::recover(master, crashes).await.map_err(catalog_error("the regions of dead servers"))?;
-    tracing::debug!("to bring up namespaces");
+    tracing::debug!("opening hbase:namespace");
     loop {
         let outcome = bring_up_namespaces(master, &mut unfinished).await;
         if takeover::is_done(master, outcome).await.map_err(catalog_error("hbase:namespace"))? {
             break;
         }
     }
-    tracing::debug!("to go on with what was under way");
+    tracing::debug!("resuming unfinished procedures");
     let (later, first): (Vec<Unfinished>, Vec<Unfinished>) =
         unfinished.into_iter().partition(|unfinished| unfinished.record.procedure.needs_open_regions());
     master.procedures.resume(master, first.into_iter().map(|unfinished| (None, unfinished)).collect()).await;
     while !takeover::is_done(master, groups::bring_up(master).await).await.map_err(catalog_error("hbase:rsgroup"))? {}
-    tracing::debug!("to find racks");
+    tracing::debug!("resolving racks");
     let servers = master.servers.names();
     if tokio::time::timeout(RACKS_AT_MOST, master.localities.find_racks(&servers)).await.is_err() {
         tracing::info!(
             "regions are opened before the racks of all hosts are known: read replicas may share one until the balancer runs"
         );
     }
-    tracing::debug!("to open what is to be open");
+    tracing::debug!("assigning regions");
     while !takeover::is_done(master, assign_all(master).await).await.map_err(catalog_error("the tables"))? {}
     master.for_hbase.all_arrived().await.map_err(catalog_error("the tables"))?;
-    tracing::debug!("to bring up quotas");
+    tracing::debug!("loading quotas");
     quotas::bring_up(master).await.map_err(catalog_error("hbase:quota"))?;
     slow_log::bring_up(master).await.map_err(catalog_error("hbase:slowlog"))?;
     // Before a client can ask for the same regions, whom it would otherwise be too late to refuse.
     let lock = |unfinished: &Unfinished| master.procedures.locks.try_lock(unfinished.record.procedure.locks());
     let later: Vec<(Option<LockSet>, Unfinished)> =
         later.into_iter().map(|unfinished| (lock(&unfinished), unfinished)).collect();
-    tracing::debug!("to be ready");
+    tracing::debug!("the master is initialized");
     master.initialized.store(true, Ordering::SeqCst);
     tell_observer(master);
     // Servers may have come since.
