@@ -186,7 +186,7 @@ pub fn compare(
     }
     for measured in both {
         let found = points(measured, pgbench, dir, "prepared", Some(RATE))?;
-        println!("| {} | prepared, {RATE} a second wanted | {found} |", measured.target.name);
+        println!("| {} | prepared, --rate={RATE} | {found} |", measured.target.name);
     }
     Ok((QUERIES.len() + 2 * PUSHED.len() + 4, in_files))
 }
