@@ -9,7 +9,7 @@ if [ "${1:-}" = --config ]; then
   shift 2
 fi
 . "$(dirname "${BASH_SOURCE[0]}")/hbase-config.sh"
-if is_distributed; then
+if is_distributed "$@"; then
   "$bin/hbase-daemon.sh" start master "$@"
   "$bin/hbase-daemons.sh" start regionserver
   exec "$bin/hbase-daemons.sh" start master-backup
