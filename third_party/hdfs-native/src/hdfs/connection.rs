@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use chrono::{TimeDelta, prelude::*};
-use crc::{CRC_32_ISCSI, CRC_32_ISO_HDLC, Crc, Table};
 use log::{debug, warn};
 use once_cell::sync::Lazy;
 use prost::Message;
@@ -33,9 +32,6 @@ const PROTOCOL: &str = "org.apache.hadoop.hdfs.protocol.ClientProtocol";
 const DATA_TRANSFER_VERSION: u16 = 28;
 const MAX_PACKET_HEADER_SIZE: usize = 33;
 const DATANODE_CACHE_EXPIRY: TimeDelta = TimeDelta::seconds(3);
-
-const CRC32: Crc<u32, Table<16>> = Crc::<u32, Table<16>>::new(&CRC_32_ISO_HDLC);
-const CRC32C: Crc<u32, Table<16>> = Crc::<u32, Table<16>>::new(&CRC_32_ISCSI);
 
 pub(crate) static DATANODE_CACHE: Lazy<DatanodeConnectionCache> =
     Lazy::new(DatanodeConnectionCache::new);
@@ -489,9 +485,9 @@ impl ReadPacket {
     ) -> Result<Bytes> {
         // Verify the checksums if they were requested
         if let Some(info) = checksum_info {
-            let algorithm = match info.checksum.r#type() {
-                hdfs::ChecksumTypeProto::ChecksumCrc32 => Some(&CRC32),
-                hdfs::ChecksumTypeProto::ChecksumCrc32c => Some(&CRC32C),
+            let algorithm: Option<fn(&[u8]) -> u32> = match info.checksum.r#type() {
+                hdfs::ChecksumTypeProto::ChecksumCrc32 => Some(crc32fast::hash),
+                hdfs::ChecksumTypeProto::ChecksumCrc32c => Some(crc32c::crc32c),
                 hdfs::ChecksumTypeProto::ChecksumNull => None,
             };
 
@@ -499,7 +495,7 @@ impl ReadPacket {
                 // Create a new Bytes view over the data that we can consume
                 let mut checksum_data = self.data.clone();
                 while !checksum_data.is_empty() {
-                    let chunk_checksum = algorithm.checksum(&checksum_data.split_to(usize::min(
+                    let chunk_checksum = algorithm(&checksum_data.split_to(usize::min(
                         info.checksum.bytes_per_checksum as usize,
                         checksum_data.len(),
                     )));
@@ -639,7 +635,7 @@ impl WritePacket {
 
         let checksum_count = self.data.len().div_ceil(self.bytes_per_checksum);
         let mut checksum = BytesMut::with_capacity(checksum_count * CHECKSUM_BYTES);
-        let mut digest = CRC32C.digest();
+        let mut chunk_checksum = 0;
         let mut bytes_in_checksum_chunk = 0;
 
         for segment in self.data.iter() {
@@ -649,20 +645,20 @@ impl WritePacket {
                     self.bytes_per_checksum - bytes_in_checksum_chunk,
                     remaining.len(),
                 );
-                digest.update(&remaining[..bytes_to_hash]);
+                chunk_checksum = crc32c::crc32c_append(chunk_checksum, &remaining[..bytes_to_hash]);
                 remaining = &remaining[bytes_to_hash..];
                 bytes_in_checksum_chunk += bytes_to_hash;
 
                 if bytes_in_checksum_chunk == self.bytes_per_checksum {
-                    checksum.put_u32(digest.finalize());
-                    digest = CRC32C.digest();
+                    checksum.put_u32(chunk_checksum);
+                    chunk_checksum = 0;
                     bytes_in_checksum_chunk = 0;
                 }
             }
         }
 
         if bytes_in_checksum_chunk != 0 {
-            checksum.put_u32(digest.finalize());
+            checksum.put_u32(chunk_checksum);
         }
 
         checksum.freeze()
@@ -928,8 +924,8 @@ mod test {
     };
 
     use super::{
-        AlignmentContext, CRC32, CRC32C, DatanodeConnection, Op, ReadPacket, RpcConnection,
-        WritePacket, datanode_url,
+        AlignmentContext, DatanodeConnection, Op, ReadPacket, RpcConnection, WritePacket,
+        datanode_url,
     };
     use crate::HdfsError;
     use crate::hdfs::fake_datanode::{
@@ -987,8 +983,8 @@ mod test {
         packet.write(&mut second);
 
         let mut expected = BytesMut::new();
-        expected.put_u32(CRC32C.checksum(b"abcd"));
-        expected.put_u32(CRC32C.checksum(b"efgh"));
+        expected.put_u32(crc32c::crc32c(b"abcd"));
+        expected.put_u32(crc32c::crc32c(b"efgh"));
 
         assert_eq!(packet.calculate_checksum(), expected.freeze());
     }
@@ -1142,9 +1138,9 @@ mod test {
     fn test_crc32_multiple_chunks() {
         let info = checksum_info(hdfs::ChecksumTypeProto::ChecksumCrc32, 4);
         let checksums = [
-            CRC32.checksum(b"1234"),
-            CRC32.checksum(b"5678"),
-            CRC32.checksum(b"9"),
+            crc32fast::hash(b"1234"),
+            crc32fast::hash(b"5678"),
+            crc32fast::hash(b"9"),
         ];
         let data = read_packet(b"123456789", &checksums)
             .get_data(&info)
