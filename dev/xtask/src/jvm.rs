@@ -21,6 +21,25 @@ pub const HBASE_3: Client = Client { name: "hbase-3", jars: "hbase-3", sources: 
 /// asynchbase 1.8.2.
 pub const ASYNCHBASE: Client = Client { name: "asynchbase", jars: "asynchbase", sources: &["asynchbase"] };
 
+/// How a JVM compiles what it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Jit {
+    /// Once and soon: programs that live for a minute give two cores back a third of what they take of them.
+    Quick,
+    /// As it does by default: for what is measured, and runs for long enough.
+    Full,
+}
+
+impl Jit {
+    /// For its command line.
+    pub fn options(self) -> &'static [&'static str] {
+        match self {
+            Jit::Quick => &["-XX:TieredStopAtLevel=1"],
+            Jit::Full => &[],
+        }
+    }
+}
+
 /// What must be opened for HBase 2.x before it runs on JDK 17.
 const OPENS: &[&str] = &[
     "java.base/java.lang",
@@ -61,7 +80,7 @@ impl Client {
         for tree in self.sources {
             java_files(&run::root().join("tests/interop/java").join(tree), &mut files)?;
         }
-        let mut javac = Command::new("javac");
+        let mut javac = javac();
         javac.args(["-nowarn", "-Xlint:none", "-encoding", "UTF-8", "-d"]).arg(&classes).args(["-cp", &jars]);
         let log = run::scratch()?.join(format!("javac-{}.log", self.name));
         let ended =
@@ -86,24 +105,37 @@ pub fn java_files(dir: &Path, into: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The compiler.
+pub fn javac() -> Command {
+    let mut javac = Command::new("javac");
+    javac.args(Jit::Quick.options().iter().map(|option| format!("-J{option}")));
+    javac
+}
+
 /// `java` with the class path and a main class; arguments are the caller's.
 pub fn java(class_path: &str, main: &str) -> Command {
-    java_with_heap("1g", class_path, main)
+    java_with_heap("1g", Jit::Quick, class_path, main)
+}
+
+/// The same for a program whose work is measured.
+pub fn java_measured(class_path: &str, main: &str) -> Command {
+    java_with_heap("1g", Jit::Full, class_path, main)
 }
 
 /// A shell script that starts one of HBase's programs: `CONFIGURATION HEAP CLASS ARGUMENTS...`. For tests that start some themselves.
-pub fn launcher(jars: &str) -> String {
-    let opens: Vec<String> = OPENS.iter().map(|open| format!("--add-opens {open}=ALL-UNNAMED")).collect();
+pub fn launcher(jars: &str, jit: Jit) -> String {
+    let opens = OPENS.iter().map(|open| format!("--add-opens {open}=ALL-UNNAMED"));
+    let options: Vec<String> = opens.chain(jit.options().iter().map(|option| (*option).to_owned())).collect();
     format!(
         "conf=$1 heap=$2 class=$3; shift 3\nexec java -Xmx\"$heap\" -Djava.net.preferIPv4Stack=true {} -cp \"$conf:{jars}\" \"$class\" \"$@\"\n",
-        opens.join(" ")
+        options.join(" ")
     )
 }
 
 /// The same with another bound of its heap, as the JVM wants it said.
-pub fn java_with_heap(heap: &str, class_path: &str, main: &str) -> Command {
+pub fn java_with_heap(heap: &str, jit: Jit, class_path: &str, main: &str) -> Command {
     let mut java = Command::new("java");
-    java.arg(format!("-Xmx{heap}"));
+    java.arg(format!("-Xmx{heap}")).args(jit.options());
     java.args(["-Djava.net.preferIPv4Stack=true", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"]);
     for open in OPENS {
         java.arg("--add-opens").arg(format!("{open}=ALL-UNNAMED"));

@@ -141,7 +141,7 @@ fn binary() -> anyhow::Result<PathBuf> {
 
 impl Cluster {
     fn start(lab: &Path, kind: Kind, binary: &Path) -> anyhow::Result<Cluster> {
-        let pieces = Pieces::start(lab)?;
+        let pieces = Pieces::start(lab, jvm::Jit::Full)?;
         let (launcher, dir) = pieces.launcher();
         let [info_port] = testkit::free_ports()?;
         let conf = configuration(&pieces, info_port)?;

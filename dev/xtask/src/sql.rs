@@ -14,7 +14,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use crate::report::{Outcome, Report};
-use crate::{run, server, sql_bench, sql_bench_phoenix, sql_filter, sql_phoenix, sql_tpch, toolchain};
+use crate::{jvm, run, server, sql_bench, sql_bench_phoenix, sql_filter, sql_phoenix, sql_tpch, toolchain};
 
 /// The whole of one file, and of the tests.
 const LIMIT: Duration = Duration::from_secs(300);
@@ -364,7 +364,12 @@ fn java_clients(port: u16, dir: &Path) -> anyhow::Result<Outcome> {
     toolchain::programs(&["java", "javac"])?;
     let jar = toolchain::jar(PGJDBC.0, PGJDBC.1)?;
     let mut command = Command::new("java");
-    command.arg("-cp").arg(jar).arg(root().join("tests/clients/Suite.java")).arg(port.to_string());
+    command
+        .args(jvm::Jit::Quick.options())
+        .arg("-cp")
+        .arg(jar)
+        .arg(root().join("tests/clients/Suite.java"))
+        .arg(port.to_string());
     suite("pgJDBC", &mut command, &dir.join("java.log"))
 }
 

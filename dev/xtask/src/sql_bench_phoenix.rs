@@ -37,7 +37,7 @@ pub fn compare(dir: &Path, rows: u64, ours: &[Pushed]) -> anyhow::Result<usize> 
     site.jars = Some(jars);
     let hbase = site.start()?;
     let program = root().join("tests/phoenix/Bench.java").display().to_string();
-    let mut java = jvm::java(&class_path, &program);
+    let mut java = jvm::java_measured(&class_path, &program);
     java.arg(site.zookeeper()).arg(file).arg(hbase.pid().to_string());
     // Phoenix takes days as they are in UTC.
     java.env("TZ", "UTC");

@@ -25,7 +25,7 @@ pub fn compare(target: &Target, zookeeper: &str, processes: &[u32], dir: &Path, 
     let lab = toolchain::jars()?;
     let class_path = jvm::HBASE_2.compile(&lab)?;
     let java = |zookeeper: &str, args: &[&str], log: &str| -> anyhow::Result<String> {
-        let mut java = jvm::java(&class_path, "basalt.interop.FilteredScan");
+        let mut java = jvm::java_measured(&class_path, "basalt.interop.FilteredScan");
         let ended = run::logged(java.arg(zookeeper).args(args), &dir.join(log), LIMIT)?;
         if !ended.well {
             bail!("FilteredScan {args:?} failed: {}", ended.output);

@@ -135,7 +135,7 @@ pub fn script(c: &Context, name: &str) -> Command {
     let mut command = Command::new("bash");
     command.arg(toolchain::scripts().join(name)).env("LAB", &c.lab).env("ZK", &c.zookeeper);
     let conf = c.log.with_extension("conf");
-    command.env("CLIENT_CONF", conf);
+    command.env("CLIENT_CONF", conf).env("CLIENT_OPTS", jvm::Jit::Quick.options().join(" "));
     command
 }
 

@@ -48,7 +48,7 @@ fn java(context: &Context, binary: &Path) -> anyhow::Result<Outcome> {
     for tree in ["testing/java/src", "testing/java/test"] {
         jvm::java_files(&run::root().join(tree), &mut files)?;
     }
-    let mut javac = Command::new("javac");
+    let mut javac = jvm::javac();
     javac.args(["-nowarn", "-encoding", "UTF-8", "-d"]).arg(&classes).args(["-cp", &class_path]).args(&files);
     let ended = run::logged(&mut javac, &context.log.with_extension("javac.log"), LIMIT)?;
     if !ended.well {

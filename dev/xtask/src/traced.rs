@@ -1,7 +1,6 @@
 //! HBase's client, tracing, against a server that traces: a program of `tests/interop/java/traced` with OpenTelemetry's SDK for Java, which is
 //! the collector, too.
 
-use std::process::Command;
 use std::time::Duration;
 
 use anyhow::bail;
@@ -29,7 +28,7 @@ pub fn suite(context: &Context) -> anyhow::Result<Outcome> {
     std::fs::create_dir_all(&classes)?;
     let mut files = Vec::new();
     jvm::java_files(&run::root().join("tests/interop/java/traced"), &mut files)?;
-    let mut javac = Command::new("javac");
+    let mut javac = jvm::javac();
     javac.args(["-nowarn", "-encoding", "UTF-8", "-d"]).arg(&classes).args(["-cp", &class_path]).args(&files);
     let ended = run::logged(&mut javac, &context.log.with_extension("javac.log"), LIMIT)?;
     if !ended.well {

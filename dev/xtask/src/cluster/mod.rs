@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 
+use crate::jvm::Jit;
 use crate::report::{Outcome, Report};
 use crate::{native_client, run, toolchain};
 use pieces::{Pieces, Secured};
@@ -203,7 +204,7 @@ pub fn chaos(report: &mut Report, chaos: &Chaos) -> anyhow::Result<()> {
     });
     let Some(binary) = binary else { return Ok(()) };
     report.part("cluster: chaos", || {
-        let pieces = Pieces::start(&lab)?;
+        let pieces = Pieces::start(&lab, Jit::Quick)?;
         let mut told = vec![
             ("BASALT_CHAOS_MINUTES", chaos.minutes.to_string()),
             ("BASALT_CHAOS_MASTERS", masters.to_owned()),
@@ -264,7 +265,7 @@ fn tools(lab: &Path) -> (&'static str, String) {
 fn play_all(report: &mut Report, lab: &Path, wanted: &[(&Tests, PathBuf)]) {
     let mut started = None;
     report.step("cluster: ZooKeeper, a NameNode and three DataNodes", || {
-        started = Some(Pieces::start(lab)?);
+        started = Some(Pieces::start(lab, Jit::Quick)?);
         Ok(())
     });
     let Some(mut pieces) = started else { return };

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
+use crate::jvm::Jit;
 use crate::{jvm, run};
 
 const DATA_NODES: usize = 3;
@@ -31,6 +32,7 @@ impl Drop for Piece {
 /// The pieces on an empty directory.
 pub struct Pieces {
     jars: String,
+    jit: Jit,
     dir: PathBuf,
     name_node_port: u16,
     status_port: u16,
@@ -43,7 +45,7 @@ pub struct Pieces {
 
 impl Pieces {
     /// Starts them all and waits until ZooKeeper serves, all DataNodes are there and the NameNode takes writes.
-    pub fn start(lab: &Path) -> anyhow::Result<Pieces> {
+    pub fn start(lab: &Path, jit: Jit) -> anyhow::Result<Pieces> {
         let dir = run::scratch()?.join("cluster");
         if dir.exists() {
             std::fs::remove_dir_all(&dir)?;
@@ -52,6 +54,7 @@ impl Pieces {
         let (first, others) = ports.split_at(3);
         let mut pieces = Pieces {
             jars: format!("{}/*", lab.join("hbase/jars").display()),
+            jit,
             dir,
             name_node_port: first[0],
             status_port: first[1],
@@ -62,7 +65,7 @@ impl Pieces {
             data_nodes: (0..DATA_NODES).map(|_| None).collect(),
         };
         std::fs::create_dir_all(&pieces.dir)?;
-        std::fs::write(pieces.launcher_path(), jvm::launcher(&pieces.jars))?;
+        std::fs::write(pieces.launcher_path(), jvm::launcher(&pieces.jars, jit))?;
         pieces.start_zookeeper()?;
         pieces.start_name_node()?;
         for n in 0..DATA_NODES {
@@ -92,7 +95,7 @@ impl Pieces {
     /// The same with other jars.
     pub fn launcher_of(&self, name: &str, jars: &str) -> anyhow::Result<PathBuf> {
         let path = self.dir.join(format!("{name}.sh"));
-        std::fs::write(&path, jvm::launcher(jars))?;
+        std::fs::write(&path, jvm::launcher(jars, self.jit))?;
         Ok(path)
     }
 
@@ -275,7 +278,7 @@ fn write_log4j(conf: &Path) -> anyhow::Result<()> {
 }
 
 fn command(jars: &str, conf: &Path, heap: &str, class: &str) -> Command {
-    jvm::java_with_heap(heap, &format!("{}:{jars}", conf.display()), class)
+    jvm::java_with_heap(heap, Jit::Quick, &format!("{}:{jars}", conf.display()), class)
 }
 
 fn launch(dir: &Path, name: &str, conf: &Path, heap: &str, class: &str, arguments: &[String]) -> anyhow::Result<Piece> {
