@@ -251,8 +251,7 @@ impl Leader {
         let inherited = inherited(&parts, &volume, &roll).await?;
         tracing::debug!("fencing master:store");
         fence_master_store(&volume).await?;
-        let splits_per_server = parts.config.get(&settings::MAX_SPLITTERS) as usize;
-        let logs = DeadLogs::new(volume.clone(), roll.clone(), parts.name.clone(), splits_per_server);
+        let logs = DeadLogs::new(volume.clone(), roll.clone(), parts.name.clone(), &parts.config);
         let (master, starting) = Master::prepare(MasterEnv {
             volume,
             clock: parts.clock.clone(),

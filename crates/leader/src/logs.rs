@@ -4,6 +4,8 @@
 
 use crate::remote::RemoteHost;
 use crate::roll::Roll;
+use crate::settings;
+use base::Config;
 use fs::{FilePath, Settled, Volume};
 use master::{BoxFuture, HostError, LogSplitter, RegionHost, ServerLogs};
 use model::ServerName;
@@ -38,6 +40,8 @@ pub(crate) struct DeadLogs {
     /// Names the master as a worker.
     pub master: ServerName,
     pub splits_per_server: usize,
+    /// Files that the master writes at the same time for a log that it splits itself.
+    pub writers: usize,
     /// The servers whose logs are in hand.
     turns: Mutex<HashMap<ServerName, Arc<tokio::sync::Mutex<()>>>>,
     /// How many logs each server splits now.
@@ -50,8 +54,16 @@ pub(crate) fn server_of_directory(name: &str) -> Option<ServerName> {
 }
 
 impl DeadLogs {
-    pub fn new(volume: Arc<dyn Volume>, roll: Arc<Roll>, master: ServerName, splits_per_server: usize) -> DeadLogs {
-        DeadLogs { volume, roll, master, splits_per_server, turns: Mutex::default(), busy: Mutex::default() }
+    pub fn new(volume: Arc<dyn Volume>, roll: Arc<Roll>, master: ServerName, config: &Config) -> DeadLogs {
+        DeadLogs {
+            volume,
+            roll,
+            master,
+            splits_per_server: config.get(&settings::MAX_SPLITTERS) as usize,
+            writers: config.get(&wal::settings::SPLIT_WRITERS) as usize,
+            turns: Mutex::default(),
+            busy: Mutex::default(),
+        }
     }
 
     async fn run<T: Send + 'static>(
@@ -137,8 +149,8 @@ impl DeadLogs {
         }
         if !is_split {
             tracing::info!("the master splits {file} itself");
-            let (path, worker) = (file.clone(), self.master.to_string());
-            self.run(move |volume| split_here(volume, &path, worker)).await?;
+            let (path, worker, writers) = (file.clone(), self.master.to_string(), self.writers);
+            self.run(move |volume| split_here(volume, &path, worker, writers)).await?;
         }
         let path = file.clone();
         self.run(move |volume| match volume.exists(&path)? {
@@ -245,11 +257,11 @@ fn remove_directory(volume: &dyn Volume, name: &str) -> wal::Result<()> {
     Ok(())
 }
 
-fn split_here(volume: &dyn Volume, path: &FilePath, worker: String) -> wal::Result<()> {
+fn split_here(volume: &dyn Volume, path: &FilePath, worker: String, writers: usize) -> wal::Result<()> {
     if !volume.exists(path)? {
         return Ok(());
     }
-    let options = SplitOptions { buffer_bytes: BUFFER_BYTES, worker, ..SplitOptions::default() };
+    let options = SplitOptions { buffer_bytes: BUFFER_BYTES, writers, worker, ..SplitOptions::default() };
     let report = wal::split_file(volume, path, &mut RegionDirectories { volume }, &options)?;
     let files = report.files.len();
     tracing::info!("split {path}: {} of {} entries to {files} files", report.written, report.entries);

@@ -30,6 +30,8 @@ const PASSING: [Passing; 4] = [
 
 /// Users' measurements may have one part in so many of the budget.
 const USERS_PART: u64 = 64;
+/// The logs that are being split may have one part in so many of it.
+const WAL_SPLITTING_PART: u64 = 8;
 
 /// Memstores and cache move by one part in so many of the budget, at most once a second: from one end of their range to the other in some
 /// minutes, while blocks leave the cache a few at a time.
@@ -124,6 +126,8 @@ pub fn ledger(config: &Config, budget_bytes: u64, max_queued_bytes: u64) -> Arc<
     // Taken from the cache where users are measured at all.
     let users_bytes = (budget_bytes / USERS_PART).max(1 << 20);
     ledger.set_share(Holder::Users, Share { floor_bytes: 0, start_bytes: 0, cap_bytes: users_bytes });
+    let splitting = Share { floor_bytes: 0, start_bytes: 0, cap_bytes: budget_bytes / WAL_SPLITTING_PART };
+    ledger.set_share(Holder::WalSplitting, splitting);
     ledger.set_share(Holder::BlockCache, division.block_cache);
     ledger
 }

@@ -4,7 +4,7 @@ use crate::{background, bulk_load, settings};
 use base::{Config, TextSetting};
 use fs::FilePath;
 use std::time::Duration;
-use wal::settings::MAX_LOGS;
+use wal::settings::{MAX_LOGS, SPLIT_BUFFER_BYTES, SPLIT_WRITERS};
 
 /// What may change while the server runs. What is not here counts from the next start.
 #[derive(Clone, Debug)]
@@ -41,6 +41,10 @@ pub(crate) struct RegionServerSettings {
     pub replica_refresh_multiplier: Option<f64>,
     /// Whether a read replica that opens answers no reads before its primary was asked for a flush.
     pub replicas_wait: bool,
+    /// What is held of a log that is split.
+    pub split_buffer_bytes: u64,
+    /// Threads that write what it is split to.
+    pub split_writers: usize,
     /// Classes of coprocessors of every region.
     pub region_classes: Vec<String>,
     /// Classes of coprocessors of every region of the users' tables.
@@ -68,6 +72,8 @@ impl RegionServerSettings {
                 .get(&settings::REPLICA_STOREFILE_REFRESH)
                 .then(|| config.get(&settings::REPLICA_STOREFILE_REFRESH_MULTIPLIER)),
             replicas_wait: config.get(&settings::REPLICA_WAITS_FOR_FLUSH),
+            split_buffer_bytes: config.get(&SPLIT_BUFFER_BYTES),
+            split_writers: config.get(&SPLIT_WRITERS) as usize,
             region_classes: classes(config, &settings::REGION_CLASSES),
             user_region_classes: classes(config, &settings::USER_REGION_CLASSES),
         }

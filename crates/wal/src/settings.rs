@@ -132,6 +132,26 @@ pub const ROLL_ON_SYNC_MS: Setting<u64> = Setting {
     doc: "On HDFS, a single write of the log that takes longer has it go on in a new file at once.",
 };
 
+/// Bytes of entries held while a log is split.
+pub const SPLIT_BUFFER_BYTES: Setting<u64> = Setting {
+    key: "hbase.regionserver.hlog.splitlog.buffersize",
+    default: 128 << 20,
+    min: 1 << 20,
+    max: 1 << 40,
+    unit: "bytes",
+    doc: "What is held of a dead server's log while it is split; with as much as the log has, each region gets one file of its edits. All logs that           are split at the same time have an eighth of the memory budget.",
+};
+
+/// Threads that write what is split.
+pub const SPLIT_WRITERS: Setting<u32> = Setting {
+    key: "hbase.regionserver.hlog.splitlog.writer.threads",
+    default: 3,
+    min: 1,
+    max: 64,
+    unit: "count",
+    doc: "Files of recovered edits that are written at the same time for a log of a dead server.",
+};
+
 /// Where logs go.
 pub const STORAGE_POLICY: TextSetting = TextSetting::any(
     "hbase.wal.storage.policy",
@@ -155,5 +175,7 @@ pub const ALL: &[&dyn SettingRow] = &[
     &SLOW_SYNC_ROLL_THRESHOLD,
     &SLOW_SYNC_ROLL_INTERVAL_MS,
     &ROLL_ON_SYNC_MS,
+    &SPLIT_BUFFER_BYTES,
+    &SPLIT_WRITERS,
     &STORAGE_POLICY,
 ];

@@ -5,7 +5,7 @@
 //!  1. A file of recovered edits appears whole and durable under its final name (`%019d`, the largest sequence id in it)
 //!     or not at all, and only when the whole log has been read. Doing it again after a crash, or twice at once by two
 //!     workers with different names, gives the same edits.
-//!  2. Memory is bounded by [`SplitOptions::buffer_bytes`]; when it is full the largest region is written to a temporary file.
+//!  2. Memory is bounded by [`SplitOptions::buffer_bytes`]; when it is full the largest regions are written to temporary files.
 //!     No file stays open.
 //!  3. Directories of regions are never made: a region that is gone stays gone, its edits are dropped (HBASE-24189).
 
@@ -14,8 +14,11 @@ use crate::{Entry, Error, FileWriter, Key, Reader, Result};
 use base::{SeqId, TimestampMs};
 use cell::CellBlock;
 use fs::{FilePath, Settled, Volume};
+use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
+use std::io::ErrorKind;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Where the edits of a region go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,8 +48,11 @@ pub trait SplitTarget {
 /// How to split.
 #[derive(Clone, Debug)]
 pub struct SplitOptions {
-    /// Bytes of entries held in memory.
+    /// Bytes of entries held in memory. With as many as the log has a region's are in one file.
     pub buffer_bytes: usize,
+    /// Files that are written at the same time, each by a thread of its own; one is written by the caller. On a volume that is far away most of
+    /// a file's time is waiting.
+    pub writers: usize,
     /// Names the worker in temporary names, so that two at once do not meet. Letters, digits, commas.
     pub worker: String,
     /// Whether the files written carry checksums.
@@ -64,6 +70,7 @@ impl Default for SplitOptions {
     fn default() -> SplitOptions {
         SplitOptions {
             buffer_bytes: 128 << 20,
+            writers: 1,
             worker: String::new(),
             checksums: true,
             skip_errors: false,
@@ -278,6 +285,91 @@ struct Part {
     last: SeqId,
 }
 
+impl Part {
+    /// Gives it its final name, which it says, unless as many entries have that name already.
+    fn publish(&self, volume: &dyn Volume) -> Result<FilePath> {
+        let target = self.path.parent().join(format!("{:019}", self.last.0));
+        match volume.rename_new(&self.path, &target) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                if covers(volume, &target, self.first)? {
+                    // An earlier attempt, or the same entries from a neighbouring file, at least as many.
+                    volume.remove_file(&self.path)?;
+                } else {
+                    volume.rename(&self.path, &target)?;
+                }
+            }
+            Err(error) => return Err(error.into()),
+        }
+        Ok(target)
+    }
+}
+
+/// What is to be written of a region.
+struct Spill {
+    name: Arc<str>,
+    dir: FilePath,
+    edits_dir: FilePath,
+    path: FilePath,
+    held: Vec<(Key, CellBlock)>,
+}
+
+impl Spill {
+    /// False, and nothing is written, where the region is gone.
+    fn write(&self, volume: &dyn Volume, checksums: bool) -> Result<bool> {
+        if !volume.exists(&self.dir)? {
+            return Ok(false);
+        }
+        volume.create_dir_all_durable(&self.edits_dir)?;
+        let mut writer = match FileWriter::create(volume, &self.path, checksums) {
+            // Of an attempt that ended badly.
+            Err(_) if volume.exists(&self.path)? => {
+                volume.remove_file(&self.path)?;
+                FileWriter::create(volume, &self.path, checksums)?
+            }
+            created => created?,
+        };
+        for (key, cells) in &self.held {
+            writer.append_read(key, cells.bytes(), cells.len())?;
+        }
+        writer.finish()?;
+        Ok(true)
+    }
+}
+
+/// What is done with each of some, by up to so many threads, in their order; the first failure that is seen ends it.
+fn each_of<T: Send, R: Send>(some: Vec<T>, threads: usize, of: impl Fn(T) -> Result<R> + Sync) -> Result<Vec<R>> {
+    let threads = threads.min(some.len());
+    if threads <= 1 {
+        return some.into_iter().map(of).collect();
+    }
+    let (left, failed) = (Mutex::new(some.into_iter().enumerate()), AtomicBool::new(false));
+    let work = || -> Result<Vec<(usize, R)>> {
+        let mut done = Vec::new();
+        while !failed.load(Relaxed) {
+            let next = left.lock().next();
+            let Some((at, one)) = next else { break };
+            done.push((at, of(one).inspect_err(|_| failed.store(true, Relaxed))?));
+        }
+        Ok(done)
+    };
+    let mut done = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        let mut done = work();
+        for other in others {
+            let more = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            match (&mut done, more) {
+                (Ok(done), Ok(more)) => done.extend(more),
+                (Ok(_), Err(error)) => done = Err(error),
+                (Err(_), _) => {}
+            }
+        }
+        done
+    })?;
+    done.sort_by_key(|(at, _)| *at);
+    Ok(done.into_iter().map(|(_, result)| result).collect())
+}
+
 /// What a held entry costs beside its cells.
 const ENTRY_BYTES: usize = size_of::<(Key, CellBlock)>() + 64;
 
@@ -307,65 +399,70 @@ impl Splitter<'_> {
         self.held_bytes += bytes;
         self.report.written += 1;
         if self.held_bytes > self.options.buffer_bytes {
-            let largest = self.regions.iter().max_by_key(|(name, region)| (region.held_bytes, *name));
-            let name = largest.map(|(name, _)| Arc::clone(name)).expect("an entry was held just now");
-            self.spill(&name)?;
+            let mut held: Vec<_> = self.regions.iter().map(|(name, region)| (region.held_bytes, name)).collect();
+            let writers = self.options.writers.clamp(1, held.len());
+            held.select_nth_unstable_by(writers - 1, |a, b| b.cmp(a));
+            let largest = held[..writers].iter().map(|(_, name)| Arc::clone(name)).collect();
+            self.spill(largest)?;
         }
         Ok(())
     }
 
     fn spill_all(&mut self) -> Result<()> {
-        let mut names: Vec<_> = self.regions.keys().cloned().collect();
-        names.sort();
-        names.iter().try_for_each(|name| self.spill(name))
+        self.spill(self.regions.keys().cloned().collect())
     }
 
-    /// Writes what is held of a region to a temporary file of its own.
-    fn spill(&mut self, name: &Arc<str>) -> Result<()> {
-        let Some(region) = self.regions.get_mut(name) else { return Ok(()) };
-        let SplitDestination::Directory { dir, edits_dir, .. } = &region.destination else { return Ok(()) };
-        let (Some(first), Some(last)) =
-            (region.held.iter().map(|(key, _)| key.seq_id).min(), region.held.iter().map(|(key, _)| key.seq_id).max())
-        else {
-            return Ok(());
-        };
-        if !self.volume.exists(dir)? {
-            // Gone since it was asked for: making it again would bring a dead table back to life.
-            region.destination = SplitDestination::Drop;
-            self.report.written -= region.held.len() as u64;
-        } else {
-            self.volume.create_dir_all_durable(edits_dir)?;
+    /// Writes what is held of each of these regions to a temporary file of its own.
+    fn spill(&mut self, mut names: Vec<Arc<str>>) -> Result<()> {
+        names.sort();
+        let mut spills = Vec::with_capacity(names.len());
+        for name in names {
+            let Some(region) = self.regions.get_mut(&name) else { continue };
+            let SplitDestination::Directory { dir, edits_dir, .. } = &region.destination else { continue };
+            let ids = || region.held.iter().map(|(key, _)| key.seq_id);
+            let (Some(first), Some(last)) = (ids().min(), ids().max()) else { continue };
             let path = edits_dir.join(format!("{:019}-{}-{}.temp", first.0, self.wal_name, self.options.worker));
-            if self.volume.exists(&path)? {
-                // Of an attempt that ended badly.
-                self.volume.remove_file(&path)?;
-            }
+            let (dir, edits_dir) = (dir.clone(), edits_dir.clone());
+            self.held_bytes -= std::mem::take(&mut region.held_bytes);
+            let held = std::mem::take(&mut region.held);
             self.parts.push(Part { path: path.clone(), first, last });
-            let mut writer = FileWriter::create(self.volume, &path, self.options.checksums)?;
-            for (key, cells) in &region.held {
-                writer.append_read(key, cells.bytes(), cells.len())?;
-            }
-            writer.finish()?;
+            spills.push(Spill { name, dir, edits_dir, path, held });
         }
-        self.held_bytes -= region.held_bytes;
-        (region.held, region.held_bytes) = (Vec::new(), 0);
+        let (volume, checksums) = (self.volume, self.options.checksums);
+        let gone = each_of(spills, self.options.writers, |spill| {
+            Ok((!spill.write(volume, checksums)?).then_some((spill.name, spill.path, spill.held.len())))
+        })?;
+        for (name, path, entries) in gone.into_iter().flatten() {
+            // Gone since it was asked for: making it again would bring a dead table back to life.
+            if let Some(region) = self.regions.get_mut(&name) {
+                region.destination = SplitDestination::Drop;
+            }
+            self.parts.retain(|part| part.path != path);
+            self.report.written -= entries as u64;
+        }
         Ok(())
     }
 
     /// Gives the temporary files their final names.
     fn publish(&mut self) -> Result<()> {
+        // Those of a region in the order in which they were written, by one thread.
+        let mut of_regions: Vec<(FilePath, Vec<&Part>)> = Vec::new();
+        let mut places: HashMap<FilePath, usize> = HashMap::new();
         for part in &self.parts {
             let dir = part.path.parent();
-            let target = dir.join(format!("{:019}", part.last.0));
-            if self.volume.exists(&target)? && covers(self.volume, &target, part.first)? {
-                // An earlier attempt, or the same entries from a neighbouring file, at least as many.
-                self.volume.remove_file(&part.path)?;
-            } else {
-                self.volume.rename(&part.path, &target)?;
-            }
-            self.volume.sync_dir(&dir)?;
-            self.report.files.push(target);
+            let at = *places.entry(dir.clone()).or_insert_with(|| {
+                of_regions.push((dir, Vec::new()));
+                of_regions.len() - 1
+            });
+            of_regions[at].1.push(part);
         }
+        let volume = self.volume;
+        let files = each_of(of_regions, self.options.writers, |(dir, parts)| {
+            let files = parts.iter().map(|part| part.publish(volume)).collect::<Result<Vec<_>>>()?;
+            volume.sync_dir(&dir)?;
+            Ok(files)
+        })?;
+        self.report.files.extend(files.into_iter().flatten());
         self.parts.clear();
         Ok(())
     }

@@ -287,6 +287,45 @@ fn a_region_that_is_gone_stays_gone() {
     assert!(!recovered_edits(&volume, &edits_dir("t", "r0")).expect("list").is_empty());
 }
 
+/// What is found does not depend on how many threads write it; and with memory for all of a log there is one file of each region.
+#[test]
+fn several_threads_write_what_one_writes() {
+    for seed in 0..20 {
+        let (volume, mut journal) = (prepared(), Journal::default());
+        workload(&volume, seed, &mut journal).expect("workload");
+        let wal_dir = FilePath::new(WAL_DIR);
+        let logs = volume.list(&wal_dir).expect("list");
+        for buffer_bytes in [1, 2000, 1 << 20] {
+            let of = |writers: usize| {
+                let volume = volume.crash(&base::Rng::seeded(seed), CrashPolicy::KeepAll);
+                for log in &logs {
+                    let options = SplitOptions { buffer_bytes, writers, ..SplitOptions::default() };
+                    let wal = wal_dir.join(&log.name);
+                    let report =
+                        basalt_wal::split_file(&volume, &wal, &mut directories(&volume), &options).expect("split");
+                    assert!(buffer_bytes < 1 << 20 || report.files.len() <= REGIONS.len(), "seed {seed}: {report:?}");
+                }
+                let mut found = Vec::new();
+                for name in REGIONS {
+                    let left = volume.list(&edits_dir("t", name)).unwrap_or_default();
+                    assert!(left.iter().all(|entry| !entry.name.ends_with(".temp")), "seed {seed}: {left:?}");
+                    for (_, path) in recovered_edits(&volume, &edits_dir("t", name)).expect("list") {
+                        let mut reader = Reader::open(&volume, &path).expect("open");
+                        while let Some(entry) = reader.next().expect("whole") {
+                            found.push((name, entry.key.seq_id, entry.cells.bytes().to_vec()));
+                        }
+                    }
+                }
+                found.sort();
+                found
+            };
+            let one = of(1);
+            assert!(!one.is_empty(), "seed {seed}");
+            assert_eq!(one, of(4), "seed {seed}, {buffer_bytes} bytes of buffer");
+        }
+    }
+}
+
 /// A damaged log stops the split, or is used up to the damage and set aside: as the operator said.
 #[test]
 fn a_damaged_log_is_never_passed_over_in_silence() {

@@ -102,6 +102,8 @@ pub fn small_settings(rng: &Rng) -> Config {
     set("hbase.hregion.percolumnfamilyflush.size.lower.bound.min", [0, 500, 100_000][rng.below(3) as usize]);
     set("hbase.regionserver.hlog.blocksize", [8_192, 65_536][rng.below(2) as usize]);
     set("hbase.regionserver.maxlogs", 2 + rng.below(6));
+    // Threads would come to the disk in any order.
+    set("hbase.regionserver.hlog.splitlog.writer.threads", 1);
     set("basalt.recovery.memory.fraction", rng.below(2));
     set("hbase.hstore.compaction.min", 2 + rng.below(3));
     set("hbase.hregion.majorcompaction", [0, 86_400_000][rng.below(2) as usize]);

@@ -1,6 +1,7 @@
 //! Splitting a log of a dead server for the master. Follows: `SplitWALCallable`, `SplitLogWorker#splitLog`.
 
 use crate::server::RegionServer;
+use base::{Charge, Holder, Ledger};
 use fs::{FilePath, Volume};
 use parking_lot::Mutex;
 use region::RegionDirectories;
@@ -13,8 +14,8 @@ use wal::SplitOptions;
 /// Between two looks at a log whose lease is being recovered, or that another order splits.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// Bytes of entries held while a log is split. Two are split at the same time.
-const BUFFER_BYTES: usize = 32 << 20;
+/// So many bytes of entries are held while a log is split however little memory there is.
+const LEAST_BUFFER_BYTES: u64 = 8 << 20;
 
 /// The logs that are being split.
 #[derive(Default)]
@@ -64,8 +65,14 @@ impl Splitting {
 /// Whether it is done; else the log may still be written to.
 fn split(server: &RegionServer, path: &FilePath) -> wal::Result<bool> {
     let volume: &dyn Volume = &*server.env.volume;
-    let options =
-        SplitOptions { buffer_bytes: BUFFER_BYTES, worker: server.name.to_string(), ..SplitOptions::default() };
+    let settings = server.settings();
+    let buffer = buffer(&server.ledger, settings.split_buffer_bytes);
+    let options = SplitOptions {
+        buffer_bytes: usize::try_from(buffer.bytes()).unwrap_or(usize::MAX),
+        writers: settings.split_writers,
+        worker: server.name.to_string(),
+        ..SplitOptions::default()
+    };
     match wal::split_file(volume, path, &mut RegionDirectories { volume }, &options) {
         Ok(report) => {
             let files = report.files.len();
@@ -84,6 +91,15 @@ fn split(server: &RegionServer, path: &FilePath) -> wal::Result<bool> {
     }
 }
 
+/// Memory for the entries of one log: as much as was asked for, or a half, a quarter and so on of it.
+fn buffer(ledger: &Arc<Ledger>, bytes: u64) -> Charge {
+    let enough = std::iter::successors(Some(bytes), |bytes| Some(bytes / 2));
+    let found = enough
+        .take_while(|bytes| *bytes > LEAST_BUFFER_BYTES)
+        .find_map(|bytes| ledger.try_charge(Holder::WalSplitting, bytes));
+    found.unwrap_or_else(|| ledger.charge(Holder::WalSplitting, LEAST_BUFFER_BYTES.min(bytes)))
+}
+
 /// The log in the root directory, given as a URL, an absolute path or relative to it.
 fn log_path(text: &str) -> Result<FilePath, String> {
     let no_log = || format!("{text} is no log of a region server");
@@ -98,7 +114,24 @@ fn log_path(text: &str) -> Result<FilePath, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::log_path;
+    use super::*;
+    use base::Share;
+
+    #[test]
+    fn a_log_is_split_with_the_memory_that_there_is() {
+        let ledger = Ledger::new(1 << 30);
+        let cap_bytes = 128 << 20;
+        ledger.set_share(Holder::WalSplitting, Share { floor_bytes: 0, start_bytes: 0, cap_bytes });
+        let first = buffer(&ledger, 96 << 20);
+        assert_eq!(first.bytes(), 96 << 20);
+        let second = buffer(&ledger, 96 << 20);
+        assert_eq!(second.bytes(), 24 << 20, "a quarter is what is left for it");
+        let third = buffer(&ledger, 96 << 20);
+        assert_eq!(third.bytes(), LEAST_BUFFER_BYTES, "it goes on with little");
+        drop((first, second, third));
+        assert_eq!(ledger.held_bytes(Holder::WalSplitting), 0);
+        assert_eq!(buffer(&ledger, 1 << 20).bytes(), 1 << 20, "no more than was asked for");
+    }
 
     #[test]
     fn a_log_is_named_in_any_of_hbases_ways() {
