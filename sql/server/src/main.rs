@@ -38,6 +38,7 @@ mod phoenix;
 mod point;
 mod predicate;
 mod progress;
+mod row_comparison;
 mod running;
 mod scan;
 mod sequence;

@@ -171,6 +171,7 @@ pub fn push_down(mapping: &Mapping, predicates: &[&Expr]) -> Pushed {
     let none = vec![false; predicates.len()];
     let mut pushed = Pushed { exact: none.clone(), narrows: none, ..Pushed::default() };
     let mut of_key: Vec<Vec<(usize, Passing)>> = vec![Vec::new(); key.len()];
+    let mut pages = Vec::new();
     for (at, predicate) in predicates.iter().enumerate() {
         if let Some(passing) = key_set(mapping, predicate) {
             of_key[passing.column].push((at, passing));
@@ -179,9 +180,24 @@ pub fn push_down(mapping: &Mapping, predicates: &[&Expr]) -> Pushed {
             pushed.needs_a_cell |= test.needs_a_cell;
             pushed.cells.extend(test.cells);
             pushed.filters.push(test.filter);
+        } else {
+            if let Some(page) = page(mapping, &layout, predicate, (0, &mut Vec::new())) {
+                pushed.narrows[at] = true;
+                pages.push(page);
+            }
+            for (column, of_column) in of_key.iter_mut().enumerate() {
+                let set = values_at_most(mapping, predicate, column);
+                of_column.extend(set.map(|set| (at, Passing { column, set, is_exact: false })));
+            }
+            if let Some(test) = weaker_filter(mapping, predicate) {
+                pushed.narrows[at] = true;
+                pushed.needs_a_cell |= test.needs_a_cell;
+                pushed.cells.extend(test.cells);
+                pushed.filters.push(test.filter);
+            }
         }
     }
-    pushed.ranges = key_ranges(&layout, of_key, &mut pushed.exact, &mut pushed.narrows);
+    pushed.ranges = key_ranges(&layout, of_key, &pages, &mut pushed.exact, &mut pushed.narrows);
     pushed
 }
 
@@ -190,16 +206,18 @@ pub fn can_be_pushed(mapping: &Mapping, predicate: &Expr) -> bool {
     key_set(mapping, predicate).is_some() || cell_filter(mapping, predicate).is_some()
 }
 
-/// Cross product of the leading columns' values with the intervals of the first column that has more than points.
+/// Cross product of the leading columns' values with the intervals of the first column that has more than points; of it what is in all `pages`.
 fn key_ranges(
     layout: &KeyLayout,
     of_key: Vec<Vec<(usize, Passing)>>,
+    pages: &[KeyRange],
     exact: &mut [bool],
     narrows: &mut [bool],
 ) -> Option<Vec<KeyRange>> {
     let mut prefixes: Vec<Vec<u8>> = vec![Vec::new()];
     let mut ranges: Option<Vec<KeyRange>> = None;
     let columns = of_key.len();
+    let in_pages = |range: KeyRange| pages.iter().try_fold(range, |range, page| range.within(&page.start, &page.stop));
     for (column, sets) in of_key.into_iter().enumerate() {
         let of_column = sets.iter().map(|(_, passing)| passing.set.clone());
         let Some(set) = of_column.reduce(|a, b| intersect(&a, &b)) else { break };
@@ -229,7 +247,8 @@ fn key_ranges(
             };
             ranges = Some(prefixes.iter().map(one).collect());
             if whole {
-                return ranges.map(|keys| with_salt_of_keys(layout, keys));
+                let keys = ranges.map(|keys| keys.into_iter().filter_map(in_pages).collect());
+                return keys.map(|keys| with_salt_of_keys(layout, keys));
             }
             continue;
         }
@@ -239,7 +258,9 @@ fn key_ranges(
         ranges = Some(prefixes.iter().flat_map(of).collect());
         break;
     }
-    ranges.map(|ranges| with_every_salt(layout, ranges))
+    let all = || (!pages.is_empty()).then(|| vec![KeyRange { start: Vec::new(), stop: Vec::new() }]);
+    let ranges = ranges.or_else(all)?.into_iter().filter_map(in_pages).collect();
+    Some(with_every_salt(layout, ranges))
 }
 
 fn is_not_empty(range: &KeyRange) -> bool {
@@ -449,6 +470,77 @@ fn key_set(mapping: &Mapping, expr: &Expr) -> Option<Passing> {
         }
         _ => None,
     }
+}
+
+/// Values of a column of the key among which is that of every row that passes, whatever else the predicate is about: of `(a, b) > (1, 2)`, said as
+/// `a > 1 or a = 1 and b > 2`, those of `a` from 1 on.
+fn values_at_most(mapping: &Mapping, expr: &Expr, column: usize) -> Option<Set> {
+    match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::And, right }) => {
+            match (values_at_most(mapping, left, column), values_at_most(mapping, right, column)) {
+                (Some(left), Some(right)) => Some(intersect(&left, &right)),
+                (one, other) => one.or(other),
+            }
+        }
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::Or, right }) => {
+            Some(unite(values_at_most(mapping, left, column)?, values_at_most(mapping, right, column)?))
+        }
+        _ => key_set(mapping, expr).filter(|passing| passing.column == column).map(|passing| passing.set),
+    }
+}
+
+/// The rows from a key on, or up to one, that `(a, b) > (1, 2)` says, as `a > 1 or a = 1 and b > 2`, of columns that the key begins with: of those
+/// from `column` on, where those before are `prefix`.
+fn page(
+    mapping: &Mapping,
+    layout: &KeyLayout,
+    expr: &Expr,
+    (column, prefix): (usize, &mut Vec<u8>),
+) -> Option<KeyRange> {
+    let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Or, right }) = expr else {
+        let (op, value) = bound(mapping, layout, expr, column)?;
+        let [interval] = &set_of(op, value)?[..] else { return None };
+        let KeyRange { start, stop } = range_of(layout, column, prefix, interval);
+        let is_lower = matches!(op, Operator::Gt | Operator::GtEq);
+        return Some(if is_lower {
+            KeyRange { start, stop: Vec::new() }
+        } else {
+            KeyRange { start: Vec::new(), stop }
+        });
+    };
+    let ((op, value), rest) = match (bound(mapping, layout, left, column), bound(mapping, layout, right, column)) {
+        (Some(bound), None) => (bound, right),
+        (None, Some(bound)) => (bound, left),
+        _ => return None,
+    };
+    let Expr::BinaryExpr(BinaryExpr { left, op: Operator::And, right }) = &**rest else { return None };
+    let equal = |expr: &Expr| {
+        bound(mapping, layout, expr, column).is_some_and(|(op, same)| op == Operator::Eq && same == value)
+    };
+    let rest = match (equal(left), equal(right)) {
+        (true, false) => right,
+        (false, true) => left,
+        _ => return None,
+    };
+    layout.append_encoded(column, &value, prefix);
+    let page = page(mapping, layout, rest, (column + 1, prefix))?;
+    // All the comparisons are in one direction.
+    let is_page = match op {
+        Operator::Gt => page.stop.is_empty(),
+        Operator::Lt => page.start.is_empty(),
+        _ => false,
+    };
+    is_page.then_some(page)
+}
+
+/// How an ascending column of the key is compared, and with which bytes.
+fn bound(mapping: &Mapping, layout: &KeyLayout, expr: &Expr, column: usize) -> Option<(Operator, Vec<u8>)> {
+    let (_, of, op, value) = comparison(mapping, expr)?;
+    if of.place != Place::Key(column) || layout.columns[column].order != Order::Ascending {
+        return None;
+    }
+    let is_known = matches!(op, Operator::Eq | Operator::Lt | Operator::LtEq | Operator::Gt | Operator::GtEq);
+    is_known.then_some((op, encoded(mapping, of, value, false)?))
 }
 
 /// Bytes among which are those of all `char(n)` that compare so with a text. Stored ones end with spaces that SQL does not compare: a text that begins
@@ -675,6 +767,22 @@ fn cell_filter(mapping: &Mapping, expr: &Expr) -> Option<Test> {
     }
 }
 
+/// A filter that lets every row pass that a predicate does, where there is none that does just what it says: of two conditions that must both
+/// hold the one that has a filter, and of several of which one must hold what each of them demands.
+fn weaker_filter(mapping: &Mapping, expr: &Expr) -> Option<Test> {
+    let Expr::BinaryExpr(BinaryExpr { op: op @ (Operator::And | Operator::Or), .. }) = expr else {
+        return cell_filter(mapping, expr);
+    };
+    let mut joined = Vec::new();
+    operands(expr, *op, &mut joined);
+    let tests = joined.into_iter().map(|expr| weaker_filter(mapping, expr));
+    if *op == Operator::Or {
+        return Some(combine(with_few_of_each_cell(tests.collect::<Option<Vec<_>>>()?), false));
+    }
+    let tests: Vec<Test> = tests.flatten().collect();
+    (!tests.is_empty()).then(|| combine(tests, true))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -743,6 +851,78 @@ mod tests {
             }
         }
         assert!(asked > 300 && left_out > asked * texts.len() / 4, "{left_out} of {asked} times {}", texts.len());
+    }
+
+    /// `a` and `b` are the key, `c` is a cell.
+    fn mapping() -> Mapping {
+        let column = |name: &str, place| Column {
+            name: name.to_owned(),
+            sql_type: SqlType::Integer,
+            max_chars: None,
+            decimal: None,
+            not_null: matches!(place, Place::Key(_)),
+            descending: false,
+            is_array: false,
+            with_time: false,
+            place,
+            comment: None,
+        };
+        let of_cell = Place::Cell { family: "0".to_owned(), qualifier: b"c".to_vec() };
+        Mapping {
+            schema: "public".to_owned(),
+            name: "t".to_owned(),
+            hbase_table: "t".to_owned(),
+            kind: Kind::Table,
+            columns: vec![column("a", Place::Key(0)), column("b", Place::Key(1)), column("c", of_cell)],
+            salt_buckets: 0,
+            phoenix: None,
+            comment: None,
+            version: 0,
+        }
+    }
+
+    /// Of a predicate on them: first and last values of `a` and `b` in each range, and the filters.
+    fn pushed(predicate: &Expr) -> (Vec<String>, Vec<String>) {
+        let pushed = push_down(&mapping(), &[predicate]);
+        assert_eq!(pushed.exact, [false]);
+        assert_eq!(pushed.narrows, [pushed.ranges.is_some() || !pushed.filters.is_empty()]);
+        let number = |bytes: &[u8]| i64::from(u32::from_be_bytes(bytes.try_into().expect("four bytes")) ^ (1 << 31));
+        let key = |key: &[u8]| {
+            key.chunks(4)
+                .map(|part| if part.len() == 4 { number(part).to_string() } else { "+".to_owned() })
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        let ranges = pushed.ranges.unwrap_or_default();
+        let ranges = ranges.iter().map(|range| format!("{} to {}", key(&range.start), key(&range.stop))).collect();
+        (ranges, pushed.filters.iter().map(said).collect())
+    }
+
+    #[test]
+    fn what_each_alternative_demands_of_a_column_is_a_range_or_a_filter() {
+        use datafusion::logical_expr::{col, lit};
+        // The next page of an order by both.
+        let next = col("a").gt(lit(1)).or(col("a").eq(lit(1)).and(col("b").gt(lit(2))));
+        assert_eq!(pushed(&next).0, ["1 3 to "]);
+        let before = col("a").eq(lit(1)).and(col("b").lt_eq(lit(2))).or(col("a").lt(lit(1)));
+        assert_eq!(pushed(&before).0, [" to 1 3"]);
+        let turned = col("a").lt(lit(1)).or(col("a").eq(lit(1)).and(col("b").gt(lit(2))));
+        assert_eq!(pushed(&turned).0, [" to 2"], "no page, and what both demand of a");
+        let pairs = [(1, 2), (3, 4)].map(|(a, b)| col("a").eq(lit(a)).and(col("b").eq(lit(b))));
+        let pairs = pairs.into_iter().reduce(Expr::or).expect("two");
+        assert_eq!(pushed(&pairs).0, ["1 2 to 1 2 +", "1 4 to 1 4 +", "3 2 to 3 2 +", "3 4 to 3 4 +"]);
+        // What else is said of the row.
+        let other = || (col("b") + col("c")).gt(lit(7));
+        let mixed = col("a").eq(lit(1)).and(other()).or(col("a").eq(lit(5)).and(col("c").gt(lit(0))));
+        assert_eq!(pushed(&mixed).0, ["1 to 2", "5 to 6"]);
+        let filtered = col("c").eq(lit(1)).and(other()).or(col("c").eq(lit(4)).and(col("b").gt(lit(2))));
+        let (ranges, filters) = pushed(&filtered);
+        assert!(ranges.is_empty());
+        assert_eq!(filters.len(), 1);
+        assert!(filters[0].starts_with("(c Equal") && filters[0].contains("x01, c Equal"), "{filters:?}");
+        // One alternative demands nothing of either.
+        let open = col("a").eq(lit(1)).or(other()).or(col("c").eq(lit(4)));
+        assert_eq!(pushed(&open), (Vec::new(), Vec::new()));
     }
 
     #[test]
