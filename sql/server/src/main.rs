@@ -30,6 +30,7 @@ mod error;
 mod expression;
 mod histogram;
 mod hook;
+mod interval;
 mod join_order;
 mod mapping;
 mod parameters;

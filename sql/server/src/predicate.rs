@@ -1,7 +1,5 @@
 //! What of a WHERE clause the servers do: ranges of row keys from predicates on key columns, filters from those on cells.
 
-use std::cmp::Ordering;
-
 use bytes::Bytes;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::InList;
@@ -10,114 +8,11 @@ use filter::{Comparator, CompareOp, Filter, SingleColumnValue};
 use types::{KeyLayout, Order, SqlType, salt_of, successor};
 
 use crate::arrow_values::{sorts_exactly, value_at};
+use crate::interval::{End, Interval, Set, intersect, set_of, unite};
 use crate::mapping::{Column, Kind, Mapping, Place};
 
 /// Ranges that a list of predicates may become; above, the last column's predicates stay with the planner.
 const MAX_RANGES: usize = 10_000;
-
-/// One end of an interval of encoded values.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum End {
-    Open,
-    At(Vec<u8>),
-    /// Just after all that is at this value (as a lower end), or just before it (as an upper one).
-    Past(Vec<u8>),
-}
-
-/// Encoded values from `low` to `high`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Interval {
-    low: End,
-    high: End,
-}
-
-impl Interval {
-    fn point(value: Vec<u8>) -> Interval {
-        Interval { low: End::At(value.clone()), high: End::At(value) }
-    }
-
-    fn as_point(&self) -> Option<&[u8]> {
-        match (&self.low, &self.high) {
-            (End::At(low), End::At(high)) if low == high => Some(low),
-            _ => None,
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        match (&self.low, &self.high) {
-            (End::At(low), End::At(high)) => low > high,
-            (End::At(low) | End::Past(low), End::At(high) | End::Past(high)) => low >= high,
-            _ => false,
-        }
-    }
-}
-
-fn compare_low(a: &End, b: &End) -> Ordering {
-    match (a, b) {
-        (End::Open, End::Open) => Ordering::Equal,
-        (End::Open, _) => Ordering::Less,
-        (_, End::Open) => Ordering::Greater,
-        (End::At(a), End::At(b)) | (End::Past(a), End::Past(b)) => a.cmp(b),
-        (End::At(a), End::Past(b)) => a.cmp(b).then(Ordering::Less),
-        (End::Past(a), End::At(b)) => a.cmp(b).then(Ordering::Greater),
-    }
-}
-
-fn compare_high(a: &End, b: &End) -> Ordering {
-    match (a, b) {
-        (End::Open, End::Open) => Ordering::Equal,
-        (End::Open, _) => Ordering::Greater,
-        (_, End::Open) => Ordering::Less,
-        (End::At(a), End::At(b)) | (End::Past(a), End::Past(b)) => a.cmp(b),
-        (End::At(a), End::Past(b)) => a.cmp(b).then(Ordering::Greater),
-        (End::Past(a), End::At(b)) => a.cmp(b).then(Ordering::Less),
-    }
-}
-
-/// Values of one column, as intervals that are sorted and do not touch; none at all where the list is empty.
-type Set = Vec<Interval>;
-
-fn intersect(a: &Set, b: &Set) -> Set {
-    let mut both = Set::new();
-    for x in a {
-        for y in b {
-            let low = if compare_low(&x.low, &y.low).is_ge() { &x.low } else { &y.low };
-            let high = if compare_high(&x.high, &y.high).is_le() { &x.high } else { &y.high };
-            let interval = Interval { low: low.clone(), high: high.clone() };
-            if !interval.is_empty() {
-                both.push(interval);
-            }
-        }
-    }
-    both
-}
-
-fn unite(mut a: Set, b: Set) -> Set {
-    a.extend(b);
-    a.retain(|interval| !interval.is_empty());
-    a.sort_by(|x, y| compare_low(&x.low, &y.low));
-    let mut united: Set = Vec::with_capacity(a.len());
-    for next in a {
-        match united.last_mut() {
-            Some(last) if touch(&last.high, &next.low) => {
-                if compare_high(&next.high, &last.high).is_gt() {
-                    last.high = next.high;
-                }
-            }
-            _ => united.push(next),
-        }
-    }
-    united
-}
-
-/// Whether no value is between an upper end and a lower one.
-fn touch(high: &End, low: &End) -> bool {
-    match (high, low) {
-        (End::Open, _) | (_, End::Open) => true,
-        (End::Past(high), End::Past(low)) => high > low,
-        (End::At(high) | End::Past(high), End::At(low) | End::Past(low)) => high >= low,
-    }
-}
 
 /// A range of row keys; an empty `stop` is the table's end.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -562,22 +457,6 @@ fn of_char(column: &Column, op: Operator, value: &ScalarValue) -> Option<Interva
         }
         _ => None,
     }
-}
-
-fn set_of(op: Operator, value: Vec<u8>) -> Option<Set> {
-    let interval = |low, high| vec![Interval { low, high }];
-    Some(match op {
-        Operator::Eq => vec![Interval::point(value)],
-        Operator::NotEq => {
-            let below = Interval { low: End::Open, high: End::Past(value.clone()) };
-            vec![below, Interval { low: End::Past(value), high: End::Open }]
-        }
-        Operator::Lt => interval(End::Open, End::Past(value)),
-        Operator::LtEq => interval(End::Open, End::At(value)),
-        Operator::Gt => interval(End::Past(value), End::Open),
-        Operator::GtEq => interval(End::At(value), End::Open),
-        _ => return None,
-    })
 }
 
 /// The text before the `%` of a pattern that has nothing else.
