@@ -16,6 +16,7 @@ mod hdfs;
 mod integration;
 mod joined;
 mod load;
+mod lost;
 mod metrics;
 mod online;
 mod own;

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use wal::SplitOptions;
 
 /// What HBase appends to the name of a directory whose server is dead.
@@ -81,9 +82,16 @@ impl DeadLogs {
         let name = server.to_string();
         let mut open = self.run(move |volume| rename_directory(volume, &name)).await?;
         let files = open.clone();
+        let began = Instant::now();
         for pause in 0_u32.. {
             open = self.run(move |volume| unsettled(volume, open)).await?;
-            let Some(first) = open.first() else { break };
+            let Some(first) = open.first() else {
+                if pause > 0 {
+                    let waited_ms = began.elapsed().as_millis();
+                    tracing::info!("the leases of the WAL files of {server} are recovered after {waited_ms} ms");
+                }
+                break;
+            };
             if pause % TELL_EVERY == 0 {
                 let left = open.len();
                 tracing::info!("recovering the leases of {left} WAL files of {server}, {first} among them");

@@ -67,6 +67,12 @@ pub fn compare(target: &Target, zookeeper: &str, processes: &[u32], dir: &Path, 
     let (mut by_client, found_by_client) =
         times(&java(zookeeper, &["scan", "filtered", PREFIX], "filter-basalt.log")?)?;
     let client_cores = (cores(processes) - cpu).as_secs_f64() * 1000.0 / TIMES as f64;
+    let median = |times: &mut Vec<f64>| {
+        times.sort_by(f64::total_cmp);
+        times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
+    };
+    let (sql, client) = (median(&mut ours), median(&mut by_client));
+    println!("    {found} found by SQL after {sql:.0} ms, by HBase's client on Basalt after {client:.0} ms");
 
     let mut site = server::Site::new(server::Kind::HBase, &lab, "filter-hbase")?;
     site.heap = "6g";
@@ -84,11 +90,7 @@ pub fn compare(target: &Target, zookeeper: &str, processes: &[u32], dir: &Path, 
     if found != found_by_hbase || found != found_by_client {
         bail!("rows that were found: {found} by SQL, {found_by_client} by HBase's client, {found_by_hbase} by HBase");
     }
-    let median = |times: &mut Vec<f64>| {
-        times.sort_by(f64::total_cmp);
-        times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
-    };
-    let (sql, client, hbase) = (median(&mut ours), median(&mut by_client), median(&mut theirs));
+    let hbase = median(&mut theirs);
     println!("\n| {found} of {rows} rows, found by | ms | cores, ms |\n|---|---|---|");
     println!("| count(*) in basalt-sql | {sql:.0} | {our_cores:.0} |");
     println!("| HBase's client on Basalt | {client:.0} | {client_cores:.0} |");

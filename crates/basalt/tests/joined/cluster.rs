@@ -2,7 +2,7 @@
 
 use super::lab::{Lab, Piece, regions, server, until};
 use bytes::Bytes;
-use client::{Connection, Put, ScanOptions};
+use client::{Connection, Options, Put, ScanOptions};
 use model::{Get, RegionInfo, Scan, ServerName, TableName};
 use std::time::{Duration, Instant};
 
@@ -13,6 +13,14 @@ pub struct Cluster {
     pub table: TableName,
     /// Rows that were acknowledged.
     pub rows: u32,
+}
+
+/// How a region server is lost.
+#[derive(Clone, Copy)]
+pub enum Loss {
+    Killed,
+    /// It stands still, and goes on when others have what it had.
+    Stopped,
 }
 
 pub fn row(n: u32) -> String {
@@ -89,5 +97,49 @@ impl Cluster {
         })
         .await;
         found.expect("found")
+    }
+
+    /// A row of each region is read: all are served.
+    pub async fn all_served(&self) -> bool {
+        self.all_served_to(&self.connection).await
+    }
+
+    async fn all_served_to(&self, connection: &Connection) -> bool {
+        let table = connection.table(&self.table);
+        for n in 0..8 {
+            if table.get(&Get::new(row(n))).await.is_err() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Has a region server serve no more; answers how long it took until all regions were served again.
+    pub async fn lose(&self, piece: Piece, name: &ServerName, loss: Loss) -> Duration {
+        let had_meta = self.meta_is_on(name).await;
+        let regions = self.regions_of(name).await.len();
+        let (what, standing) = match loss {
+            Loss::Killed => {
+                piece.kill();
+                ("kill -9", None)
+            }
+            Loss::Stopped => {
+                piece.signal(rustix::process::Signal::STOP);
+                ("SIGSTOP", Some(piece))
+            }
+        };
+        let began = Instant::now();
+        // One that stands still answers nobody: whoever waits for it as long as clients do hears no earlier that others have its regions.
+        let reader = self.lab.connect_with(|options| Options { rpc_timeout: Duration::from_secs(1), ..options });
+        until("all regions are served", async || self.all_served_to(&reader).await).await;
+        let took = began.elapsed();
+        let meta = if had_meta { " and hbase:meta" } else { "" };
+        self.lab.note(&format!("{what} of a server with {regions} regions{meta}: all served after {took:.2?}"));
+        if let Some(piece) = standing {
+            piece.signal(rustix::process::Signal::CONT);
+            assert!(piece.ends(), "it learns that others have its regions");
+            assert!(self.all_served().await, "and has done them no harm");
+        }
+        took
     }
 }

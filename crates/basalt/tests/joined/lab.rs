@@ -189,7 +189,9 @@ impl Lab {
             |(key, value): (&str, String)| format!("<property><name>{key}</name><value>{value}</value></property>\n");
         let told = self.told.iter().map(|(key, value)| (*key, (*value).to_owned()));
         let said_by_more = |key: &str| more.iter().any(|(other, _)| *other == key);
-        let common = properties.into_iter().chain(told).filter(|(key, _)| !said_by_more(key));
+        let said_to_all = |key: &str| self.told.iter().any(|(other, _)| *other == key);
+        let common = properties.into_iter().filter(|(key, _)| !said_to_all(key)).chain(told);
+        let common = common.filter(|(key, _)| !said_by_more(key));
         let text: String = common.chain(more.iter().cloned()).map(property).collect();
         write(&conf.join("hbase-site.xml"), &format!("<configuration>\n{text}</configuration>\n"));
         write(

@@ -3,39 +3,15 @@
 #![cfg(all(feature = "hdfs", feature = "zookeeper"))]
 #![allow(clippy::disallowed_methods, reason = "tests of a process work on real processes")]
 
-use crate::joined::cluster::{Cluster, row};
+use crate::joined::cluster::{Cluster, Loss};
 use crate::joined::lab::{LIMIT, Lab, Piece, SESSION_TIMEOUT_MS, regions, server, servers, until};
 use bytes::Bytes;
-use client::{Connection, Options};
-use model::{FamilyDescriptor, Get, ServerName, TableDescriptor, TableName};
+use model::{FamilyDescriptor, ServerName, TableDescriptor, TableName};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// How a region server is lost.
-#[derive(Clone, Copy)]
-enum Loss {
-    Killed,
-    /// It stands still, and goes on when others have what it had.
-    Stopped,
-}
-
 impl Cluster {
-    /// A row of each region is read: all are served.
-    async fn all_served(&self) -> bool {
-        self.all_served_to(&self.connection).await
-    }
-
-    async fn all_served_to(&self, connection: &Connection) -> bool {
-        let table = connection.table(&self.table);
-        for n in 0..8 {
-            if table.get(&Get::new(row(n))).await.is_err() {
-                return false;
-            }
-        }
-        true
-    }
-
     /// Makes a table and takes it away; answers how long that took.
     async fn ddl(&self, name: &str) -> Duration {
         let began = Instant::now();
@@ -46,35 +22,6 @@ impl Cluster {
         admin.disable_table(&table).await.expect("disabled");
         admin.delete_table(&table).await.expect("deleted");
         began.elapsed()
-    }
-
-    /// Has a region server serve no more; answers how long it took until all regions were served again.
-    async fn lose(&self, piece: Piece, name: &ServerName, loss: Loss) -> Duration {
-        let had_meta = self.meta_is_on(name).await;
-        let regions = self.regions_of(name).await.len();
-        let (what, standing) = match loss {
-            Loss::Killed => {
-                piece.kill();
-                ("kill -9", None)
-            }
-            Loss::Stopped => {
-                piece.signal(rustix::process::Signal::STOP);
-                ("SIGSTOP", Some(piece))
-            }
-        };
-        let began = Instant::now();
-        // One that stands still answers nobody: whoever waits for it as long as clients do hears no earlier that others have its regions.
-        let reader = self.lab.connect_with(|options| Options { rpc_timeout: Duration::from_secs(1), ..options });
-        until("all regions are served", async || self.all_served_to(&reader).await).await;
-        let took = began.elapsed();
-        let meta = if had_meta { " and hbase:meta" } else { "" };
-        self.lab.note(&format!("{what} of a server with {regions} regions{meta}: all served after {took:.2?}"));
-        if let Some(piece) = standing {
-            piece.signal(rustix::process::Signal::CONT);
-            assert!(piece.ends(), "it learns that others have its regions");
-            assert!(self.all_served().await, "and has done them no harm");
-        }
-        took
     }
 }
 

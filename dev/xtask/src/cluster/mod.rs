@@ -127,6 +127,14 @@ const LONG: &[Tests] = &[
         filter: &["recovered::"],
         harms: &[],
     },
+    // region servers of ours, killed where three are left
+    Tests {
+        name: "lost",
+        binary: ("crates/basalt", "main"),
+        packages: &run::EVERYTHING,
+        filter: &["lost::"],
+        harms: &[],
+    },
     // YCSB on a cluster with one region server, and with three
     Tests {
         name: "spread",
