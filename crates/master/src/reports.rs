@@ -57,7 +57,8 @@ impl Master {
     /// # Errors
     /// It cannot be opened now, or hbase:meta cannot be written; the server has died meanwhile.
     pub async fn region_closed_unasked(self: &Arc<Self>, encoded_name: &str, server: &ServerName) -> Result<()> {
-        let info = self.assignment.known_region(encoded_name)?;
+        // It may have been deleted since, with its table.
+        let Ok(info) = self.assignment.known_region(encoded_name) else { return Ok(()) };
         let _locks = self.procedures.locks.lock(region_locks(std::slice::from_ref(&info))).await;
         let (is_there, serves) = {
             let cluster = self.cluster.read();

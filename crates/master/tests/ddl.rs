@@ -426,6 +426,18 @@ async fn regions_merge() {
     life.restart().await.check();
 }
 
+/// Who reports it asks again for as long as there is an error.
+#[tokio::test]
+async fn the_report_of_a_close_may_come_after_its_region_was_deleted() {
+    let life = fresh().await;
+    life.create("t", &["f"], &["m"]).await;
+    let closed = life.regions("t").remove(0).encoded_name().to_string();
+    let server = life.master.cluster().region(&closed).and_then(|node| node.location.clone()).expect("it is open");
+    life.disable("t").await;
+    done(&life, life.master.delete_table(&table_name("t"), &caller()).await).await;
+    life.master.region_closed_unasked(&closed, &server).await.expect("there is nothing to do");
+}
+
 #[tokio::test]
 async fn a_broken_region_does_not_hold_up_the_others() {
     let life = fresh().await;

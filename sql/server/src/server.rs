@@ -6,7 +6,6 @@ use datafusion::arrow::array::StringArray;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::common::config::Dialect;
-use datafusion::execution::FunctionRegistry;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
@@ -33,7 +32,6 @@ use crate::error::with_state;
 use crate::join_order::Planner;
 use crate::pg_catalog;
 use crate::progress::NoteScans;
-use crate::row_comparison::RowComparisons;
 use crate::running::{JoinsGiveWay, Runner};
 use crate::sequence::{self, Sequences};
 use crate::service::{Service, Shared};
@@ -92,7 +90,7 @@ pub fn context(
     options.optimizer.hash_join_inlist_pushdown_max_size = MOST_JOIN_KEYS_BYTES;
     let runtime =
         RuntimeEnvBuilder::new().with_memory_pool(Arc::new(FairSpillPool::new(settings.memory_bytes))).build_arc()?;
-    let mut state = SessionStateBuilder::new()
+    let state = SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(runtime)
         .with_default_features()
@@ -102,7 +100,6 @@ pub fn context(
         .with_physical_optimizer_rule(Arc::new(JoinsGiveWay))
         .with_physical_optimizer_rule(Arc::new(NoteScans))
         .build();
-    state.register_function_rewrite(Arc::new(RowComparisons))?;
     let context = SessionContext::new_with_state(state);
     context.register_catalog(DATABASE, Arc::new(Provider(Arc::clone(catalog))));
     setup_pg_catalog(&context, DATABASE, EmptyContextProvider).map_err(|e| anyhow::anyhow!("pg_catalog: {e}"))?;

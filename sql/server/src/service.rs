@@ -53,6 +53,7 @@ use crate::hook::{Statements, is_query, is_write, write};
 use crate::mapping::Versions;
 use crate::pg_catalog;
 use crate::point::{self, Plans};
+use crate::row_comparison;
 use crate::running::Runner;
 use crate::session::Session;
 use crate::write::returning;
@@ -634,7 +635,8 @@ fn statements(text: &str) -> Vec<String> {
             }
             Token::SemiColon => {
                 if !is_blank {
-                    statements.push(pg_catalog::plannable(std::mem::take(&mut current)));
+                    let statement = pg_catalog::plannable(std::mem::take(&mut current));
+                    statements.push(row_comparison::by_fields(statement));
                 }
                 current.clear();
                 is_blank = true;

@@ -99,6 +99,21 @@ def asyncpg_prepares_statements():
 
 
 @case
+def asyncpg_pages_by_rows_of_parameters():
+    async def work():
+        connection = await asyncpg.connect(host="127.0.0.1", port=PORT, user="me", database="basalt")
+        try:
+            page = await connection.fetch("select id from clients where (id, name) > ($1, $2) order by id, name limit 2", 5, "n5")
+            equal([row[0] for row in page], [6, 7])
+            some = await connection.fetch("select id from clients where (id, name) in (($1, $2), (6, $3)) order by id", 2, "n2", "x")
+            equal([row[0] for row in some], [2])
+        finally:
+            await connection.close()
+
+    asyncio.run(work())
+
+
+@case
 def pg8000_reads():
     connection = pg8000.native.Connection("me", host="127.0.0.1", port=PORT, database="basalt")
     equal(connection.run("select id, name, amount, at from clients where id = :id", id=1), [list(ROW[:4])])

@@ -130,7 +130,9 @@ impl Cluster {
         };
         let began = Instant::now();
         // One that stands still answers nobody: whoever waits for it as long as clients do hears no earlier that others have its regions.
-        let reader = self.lab.connect_with(|options| Options { rpc_timeout: Duration::from_secs(1), ..options });
+        // After many tries they pause for ten seconds, in which the regions may long be served.
+        let reader =
+            self.lab.connect_with(|options| Options { rpc_timeout: Duration::from_secs(1), retries: 2, ..options });
         until("all regions are served", async || self.all_served_to(&reader).await).await;
         let took = began.elapsed();
         let meta = if had_meta { " and hbase:meta" } else { "" };

@@ -101,6 +101,12 @@ impl Piece {
     pub fn said(&self) -> String {
         String::from_utf8_lossy(&std::fs::read(&self.log).unwrap_or_default()).into_owned()
     }
+
+    /// The last so many bytes of it.
+    pub fn said_last(&self, bytes: usize) -> String {
+        let said = std::fs::read(&self.log).unwrap_or_default();
+        String::from_utf8_lossy(&said[said.len().saturating_sub(bytes)..]).into_owned()
+    }
 }
 
 impl Drop for Piece {
