@@ -7,7 +7,7 @@ use hdfs_native::Client;
 use hdfs_native::file::FileWriter;
 use std::io;
 
-/// So much is gathered before the client gets it: two of its packets.
+/// So much is gathered before the client gets it: half of one of its packets.
 const BUFFER_BYTES: usize = 128 * 1024;
 
 /// Hands bytes to the client, which sends them to the DataNodes in order.
@@ -135,8 +135,12 @@ impl Appender for HdfsAppender {
         self.written + self.buffer.len() as u64
     }
 
+    /// The last packet of a block has every DataNode sync the block: what is sent before it needs no sync of its own.
     fn finish(mut self: Box<Self>) -> Result<()> {
-        self.sync()?;
+        if self.writer.is_none() || !self.buffer.is_empty() {
+            let bytes = self.buffer.split().freeze();
+            self.send("write to", bytes, Level::Sent)?;
+        }
         self.close()
     }
 

@@ -478,17 +478,20 @@ struct Test {
 }
 
 fn test(column: &Column, op: CompareOp, value: Vec<u8>, filter_if_missing: bool) -> Option<Test> {
-    let (family, qualifier) = column.cell()?;
-    let cell = (Bytes::copy_from_slice(family), Bytes::copy_from_slice(qualifier));
-    Some(test_of_cell(cell, op, value, filter_if_missing))
+    Some(test_of_cell(cell_of(column)?, op, Comparator::Binary { value: value.into() }, filter_if_missing))
 }
 
-fn test_of_cell(cell: (Bytes, Bytes), op: CompareOp, value: Vec<u8>, filter_if_missing: bool) -> Test {
+fn cell_of(column: &Column) -> Option<(Bytes, Bytes)> {
+    let (family, qualifier) = column.cell()?;
+    Some((Bytes::copy_from_slice(family), Bytes::copy_from_slice(qualifier)))
+}
+
+fn test_of_cell(cell: (Bytes, Bytes), op: CompareOp, comparator: Comparator, filter_if_missing: bool) -> Test {
     let filter = Filter::SingleColumnValue(SingleColumnValue {
         family: Some(cell.0.clone()),
         qualifier: Some(cell.1.clone()),
         op,
-        comparator: Comparator::Binary { value: value.into() },
+        comparator,
         filter_if_missing,
         latest_version_only: true,
     });
@@ -547,7 +550,10 @@ fn with_few_of_each_cell(tests: Vec<Test>) -> Vec<Test> {
 }
 
 fn test_of_interval(cell: &(Bytes, Bytes), interval: Interval) -> Test {
-    let test = |op, value| test_of_cell(cell.clone(), op, value, true);
+    let test = |op, value: Vec<u8>| {
+        let comparator = Comparator::Binary { value: value.into() };
+        test_of_cell(cell.clone(), op, comparator, true)
+    };
     if let Some(value) = interval.as_point() {
         return test(CompareOp::Equal, value.to_vec());
     }
@@ -625,12 +631,8 @@ fn cell_filter(mapping: &Mapping, expr: &Expr) -> Option<Test> {
         }
         Expr::Like(like) => {
             let (_, column) = column_of(mapping, &like.expr)?;
-            let prefix = like_prefix(column, like)?;
-            let mut ends = vec![test(column, CompareOp::GreaterOrEqual, prefix.clone(), true)?];
-            if let Some(next) = successor(&prefix) {
-                ends.push(test(column, CompareOp::Less, next, true)?);
-            }
-            Some(combine(ends, true))
+            let comparator = Comparator::BinaryPrefix { value: like_prefix(column, like)?.into() };
+            Some(test_of_cell(cell_of(column)?, CompareOp::Equal, comparator, true))
         }
         Expr::IsNotNull(inner) => is_there(column_of(mapping, inner)?.1),
         Expr::IsNull(inner) => test(column_of(mapping, inner)?.1, CompareOp::Equal, Vec::new(), false),
@@ -685,7 +687,7 @@ mod tests {
 
     fn few(tests: &[(&str, CompareOp, &str)]) -> Vec<String> {
         let test = |(name, op, value): &(&str, CompareOp, &str)| {
-            test_of_cell(cell(name), *op, value.as_bytes().to_vec(), true)
+            test_of_cell(cell(name), *op, Comparator::Binary { value: Bytes::copy_from_slice(value.as_bytes()) }, true)
         };
         with_few_of_each_cell(tests.iter().map(test).collect()).iter().map(|test| said(&test.filter)).collect()
     }

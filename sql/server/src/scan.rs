@@ -254,11 +254,11 @@ fn words(spec: &ScanSpec, filter: &Filter) -> String {
             let cell = (test.family.as_deref().unwrap_or_default(), test.qualifier.as_deref().unwrap_or_default());
             let column = spec.mapping.columns.iter().find(|column| column.cell() == Some(cell));
             let name = column.map_or("?", |column| &column.name);
-            let value = match &test.comparator {
-                filter::Comparator::Binary { value } => value.escape_ascii().to_string(),
-                _ => "?".to_owned(),
-            };
-            format!("{name} {} '{value}'", sign(test.op))
+            match &test.comparator {
+                filter::Comparator::Binary { value } => format!("{name} {} '{}'", sign(test.op), value.escape_ascii()),
+                filter::Comparator::BinaryPrefix { value } => format!("{name} like '{}%'", value.escape_ascii()),
+                _ => format!("{name} {} '?'", sign(test.op)),
+            }
         }
         Filter::List { operator, filters } => {
             let with = if *operator == filter::ListOperator::MustPassAll { " AND " } else { " OR " };

@@ -31,6 +31,11 @@ const DFS_DATA_TRANSFER_PROTECTION: &str = "dfs.data.transfer.protection";
 const DFS_CLIENT_USE_DATANODE_HOSTNAME: &str = "dfs.client.use.datanode.hostname";
 const DFS_CLIENT_SOCKET_TIMEOUT: &str = "dfs.client.socket-timeout";
 const DEFAULT_SOCKET_TIMEOUT_MILLIS: u64 = 60_000;
+const DFS_CLIENT_WRITE_PACKET_SIZE: &str = "dfs.client-write-packet-size";
+/// Java's clients have 64 KiB; a DataNode spends much of its time on each packet, however long that is.
+const DEFAULT_WRITE_PACKET_SIZE: u64 = 256 * 1024;
+/// DataNodes take no longer ones (`dfs.data.transfer.max.packet.size`).
+const MAX_WRITE_PACKET_SIZE: u64 = 16 * 1024 * 1024;
 const DFS_CLIENT_HEDGED_READ_THREADPOOL_SIZE: &str = "dfs.client.hedged.read.threadpool.size";
 const DFS_CLIENT_HEDGED_READ_THRESHOLD_MILLIS: &str = "dfs.client.hedged.read.threshold.millis";
 const DEFAULT_HEDGED_READ_THRESHOLD_MILLIS: u64 = 500;
@@ -110,6 +115,12 @@ impl Configuration {
             0 => None,
             millis => Some(Duration::from_millis(millis)),
         }
+    }
+
+    /// Bytes of a packet to a DataNode at most, with its header and checksums
+    pub(crate) fn write_packet_size(&self) -> u32 {
+        self.get_u64(DFS_CLIENT_WRITE_PACKET_SIZE, DEFAULT_WRITE_PACKET_SIZE)
+            .clamp(4096, MAX_WRITE_PACKET_SIZE) as u32
     }
 
     /// How many requests to another replica than the first may be under way; 0: there are none

@@ -34,7 +34,7 @@ const HEARTBEAT_INTERVAL_SECONDS: u64 = 30;
 const ACK_READ_TIMEOUT: Duration = Duration::from_secs(60);
 
 // The number of packets and acks to queue up on writes
-const WRITE_PACKET_BUFFER_LEN: usize = 100;
+const WRITE_PACKET_BUFFER_LEN: usize = 40;
 
 /// Wrapper around both types of block writers. This was simpler than trying to
 /// do dynamic dispatch with a BlockWriter trait.
@@ -508,6 +508,11 @@ impl ReplicatedBlockWriter {
         status: &hdfs::HdfsFileStatusProto,
         crypto: Option<Arc<FileCryptoCodec>>,
     ) -> Result<Self> {
+        // The client's to choose, as in Java.
+        let server_defaults = hdfs::FsServerDefaultsProto {
+            write_packet_size: config.write_packet_size(),
+            ..server_defaults
+        };
         let pipeline = Self::setup_pipeline(
             &protocol,
             &block,

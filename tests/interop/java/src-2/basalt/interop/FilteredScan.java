@@ -11,6 +11,8 @@ import java.util.concurrent.Future;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.CompareOperator;
 import org.apache.hadoop.hbase.HBaseConfiguration;
+import org.apache.hadoop.hbase.RegionMetrics;
+import org.apache.hadoop.hbase.ServerName;
 import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.Admin;
 import org.apache.hadoop.hbase.client.BufferedMutator;
@@ -29,7 +31,7 @@ import org.apache.hadoop.hbase.util.Bytes;
 import org.apache.hadoop.hbase.util.Pair;
 
 /**
- * Many rows of one value, and how long the servers take to find the few whose value begins with some letters: {@code HOST:PORT load TABLE ROWS
+ * Many rows of one value, in one file a region, and how long the servers take to find the few whose value begins with some letters: {@code HOST:PORT load TABLE ROWS
  * REGIONS}, {@code HOST:PORT scan TABLE PREFIX}. A region is scanned by a thread of its own.
  */
 public final class FilteredScan {
@@ -96,7 +98,29 @@ public final class FilteredScan {
       }
       threads.shutdown();
       admin.flush(table);
+      compact(admin, table);
     }
+  }
+
+  /** Waits until each region has one file: what is measured then has no compaction beside it. */
+  private static void compact(Admin admin, TableName table) throws Exception {
+    for (int tries = 0; filesOfLargestRegion(admin, table) > 1; tries++) {
+      // A request is passed over while the files are in the hands of another compaction.
+      if (tries % 100 == 0) {
+        admin.majorCompact(table);
+      }
+      Thread.sleep(100);
+    }
+  }
+
+  private static int filesOfLargestRegion(Admin admin, TableName table) throws Exception {
+    int files = 0;
+    for (ServerName server : admin.getRegionServers()) {
+      for (RegionMetrics region : admin.getRegionMetrics(server, table)) {
+        files = Math.max(files, region.getStoreFileCount());
+      }
+    }
+    return files;
   }
 
   private static void scan(Connection connection, TableName table, byte[] prefix) throws Exception {
