@@ -9,6 +9,7 @@
 
 mod noise;
 mod polite;
+mod sql;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -98,7 +99,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     println!("{}", heading());
     for contender in contenders(arguments)? {
         for neighbour in Neighbour::ALL {
-            if !arguments.only.is_empty() && !arguments.only.iter().any(|name| name == neighbour.name()) {
+            let is_named = arguments.only.iter().any(|name| name == neighbour.name());
+            if !is_named && (!arguments.only.is_empty() || !neighbour.is_possible()) {
                 continue;
             }
             let measured = runtime.block_on(measure(arguments, &contender, neighbour))?;
@@ -157,7 +159,11 @@ async fn measure(arguments: &Arguments, contender: &Contender, neighbour: Neighb
     site.spawn()?;
     site.ready().await?;
     let page_port = contender.settings.get(INFO_PORT).and_then(|port| port.parse().ok()).context("a port")?;
-    let target = Target { connection: Arc::new(site.connect()), memory_bytes: contender.memory_bytes };
+    let target = Target {
+        connection: Arc::new(site.connect()),
+        zookeeper: site.zookeeper(),
+        memory_bytes: contender.memory_bytes,
+    };
     polite::prepare(&target.connection).await?;
     target.prepare().await?;
     Usage::forget_peak(site.pid());

@@ -14,6 +14,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
 use super::polite::key;
+use super::sql;
 
 /// Rows of the neighbours' table, of about a thousand bytes each.
 const ROWS: u64 = 50_000;
@@ -37,10 +38,11 @@ pub(super) enum Neighbour {
     Regex,
     Connections,
     Counters,
+    Sql,
 }
 
 impl Neighbour {
-    pub(super) const ALL: [Neighbour; 9] = [
+    pub(super) const ALL: [Neighbour; 10] = [
         Neighbour::Nobody,
         Neighbour::Scans,
         Neighbour::Batches,
@@ -50,6 +52,7 @@ impl Neighbour {
         Neighbour::Regex,
         Neighbour::Connections,
         Neighbour::Counters,
+        Neighbour::Sql,
     ];
 
     pub(super) fn name(self) -> &'static str {
@@ -63,7 +66,13 @@ impl Neighbour {
             Neighbour::Regex => "regex",
             Neighbour::Connections => "connections",
             Neighbour::Counters => "counters",
+            Neighbour::Sql => "sql",
         }
+    }
+
+    /// Whether all that it needs is there.
+    pub(super) fn is_possible(self) -> bool {
+        self != Neighbour::Sql || std::env::var_os(sql::BINARY).is_some()
     }
 
     pub(super) fn about(self) -> &'static str {
@@ -77,6 +86,7 @@ impl Neighbour {
             Neighbour::Regex => "24 full scans with a costly regular expression",
             Neighbour::Connections => "5,000 connections that do nothing",
             Neighbour::Counters => "8 clients that increment with nonces as fast as they can",
+            Neighbour::Sql => "8 sessions of the basalt-sql that BASALT_SQL_BINARY names, with queries of all rows",
         }
     }
 }
@@ -85,6 +95,8 @@ impl Neighbour {
 #[derive(Clone)]
 pub(super) struct Target {
     pub connection: Arc<Connection>,
+    /// Where the server is found.
+    pub zookeeper: String,
     /// The server's memory.
     pub memory_bytes: u64,
 }
@@ -133,6 +145,7 @@ impl Target {
             Neighbour::SlowScanners => (0..200).for_each(|_| drop(tasks.spawn(scan_slowly(table.clone())))),
             Neighbour::WideRow => (0..8).for_each(|_| drop(tasks.spawn(read_wide_row(table.clone())))),
             Neighbour::Counters => (0..8).for_each(|client| drop(tasks.spawn(count(table.clone(), client)))),
+            Neighbour::Sql => sql::start(&self.zookeeper, TABLE, &mut tasks).await?,
             Neighbour::Unread => {
                 let scan = large_scan(&table).await?;
                 for _ in 0..6 {

@@ -21,6 +21,7 @@ import org.apache.hadoop.hbase.client.Connection;
 import org.apache.hadoop.hbase.client.ConnectionFactory;
 import org.apache.hadoop.hbase.client.Durability;
 import org.apache.hadoop.hbase.client.Put;
+import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.client.Result;
 import org.apache.hadoop.hbase.client.ResultScanner;
 import org.apache.hadoop.hbase.client.Scan;
@@ -47,8 +48,6 @@ public final class FilteredScan {
     String[] quorum = args[0].split(":");
     conf.set("hbase.zookeeper.quorum", quorum[0]);
     conf.set("hbase.zookeeper.property.clientPort", quorum[1]);
-    // HBase takes longer than the ten minutes by default for the flush of many rows.
-    conf.setInt("hbase.client.sync.wait.timeout.msec", 3_600_000);
     try (Connection connection = ConnectionFactory.createConnection(conf)) {
       TableName table = TableName.valueOf(args[2]);
       if (args[1].equals("load")) {
@@ -97,7 +96,10 @@ public final class FilteredScan {
         part.get();
       }
       threads.shutdown();
-      admin.flush(table);
+      // By the regions' servers: HBase's master waits now and then for ever for a flush of a whole table.
+      for (RegionInfo region : admin.getRegions(table)) {
+        admin.flushRegion(region.getRegionName());
+      }
       compact(admin, table);
     }
   }
