@@ -39,6 +39,7 @@ mod phoenix;
 mod point;
 mod predicate;
 mod progress;
+mod rewriting;
 mod row_comparison;
 mod running;
 mod scan;

@@ -478,7 +478,7 @@ struct Test {
 }
 
 fn test(column: &Column, op: CompareOp, value: Vec<u8>, filter_if_missing: bool) -> Option<Test> {
-    Some(test_of_cell(cell_of(column)?, op, Comparator::Binary { value: value.into() }, filter_if_missing))
+    Some(test_of_cell(cell_of(column)?, op, value, filter_if_missing))
 }
 
 fn cell_of(column: &Column) -> Option<(Bytes, Bytes)> {
@@ -486,7 +486,11 @@ fn cell_of(column: &Column) -> Option<(Bytes, Bytes)> {
     Some((Bytes::copy_from_slice(family), Bytes::copy_from_slice(qualifier)))
 }
 
-fn test_of_cell(cell: (Bytes, Bytes), op: CompareOp, comparator: Comparator, filter_if_missing: bool) -> Test {
+fn test_of_cell(cell: (Bytes, Bytes), op: CompareOp, value: Vec<u8>, filter_if_missing: bool) -> Test {
+    test_by(cell, op, Comparator::Binary { value: value.into() }, filter_if_missing)
+}
+
+fn test_by(cell: (Bytes, Bytes), op: CompareOp, comparator: Comparator, filter_if_missing: bool) -> Test {
     let filter = Filter::SingleColumnValue(SingleColumnValue {
         family: Some(cell.0.clone()),
         qualifier: Some(cell.1.clone()),
@@ -550,10 +554,7 @@ fn with_few_of_each_cell(tests: Vec<Test>) -> Vec<Test> {
 }
 
 fn test_of_interval(cell: &(Bytes, Bytes), interval: Interval) -> Test {
-    let test = |op, value: Vec<u8>| {
-        let comparator = Comparator::Binary { value: value.into() };
-        test_of_cell(cell.clone(), op, comparator, true)
-    };
+    let test = |op, value| test_of_cell(cell.clone(), op, value, true);
     if let Some(value) = interval.as_point() {
         return test(CompareOp::Equal, value.to_vec());
     }
@@ -632,7 +633,7 @@ fn cell_filter(mapping: &Mapping, expr: &Expr) -> Option<Test> {
         Expr::Like(like) => {
             let (_, column) = column_of(mapping, &like.expr)?;
             let comparator = Comparator::BinaryPrefix { value: like_prefix(column, like)?.into() };
-            Some(test_of_cell(cell_of(column)?, CompareOp::Equal, comparator, true))
+            Some(test_by(cell_of(column)?, CompareOp::Equal, comparator, true))
         }
         Expr::IsNotNull(inner) => is_there(column_of(mapping, inner)?.1),
         Expr::IsNull(inner) => test(column_of(mapping, inner)?.1, CompareOp::Equal, Vec::new(), false),
@@ -687,7 +688,7 @@ mod tests {
 
     fn few(tests: &[(&str, CompareOp, &str)]) -> Vec<String> {
         let test = |(name, op, value): &(&str, CompareOp, &str)| {
-            test_of_cell(cell(name), *op, Comparator::Binary { value: Bytes::copy_from_slice(value.as_bytes()) }, true)
+            test_of_cell(cell(name), *op, value.as_bytes().to_vec(), true)
         };
         with_few_of_each_cell(tests.iter().map(test).collect()).iter().map(|test| said(&test.filter)).collect()
     }

@@ -5,8 +5,8 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Statement, UnaryOperator,
-    VisitMut, VisitorMut,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Query, SetExpr, UnaryOperator,
+    Value, VisitorMut,
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
@@ -16,34 +16,34 @@ const MOST_LISTED: usize = 1000;
 /// What comes after a row that is compared.
 const OPERATORS: [&str; 8] = ["<", ">", "=", "!", "in", "not", "between", "is"];
 
-/// A statement whose rows are compared by their fields; one that compares none, or cannot be read, is what it was.
-pub fn by_fields(statement: String) -> String {
-    if !may_compare_rows(&statement) {
-        return statement;
-    }
-    let Ok(mut parsed) = Parser::parse_sql(&PostgreSqlDialect {}, &statement) else { return statement };
-    let mut fields = ByFields { is_changed: false };
-    let _never_broken_off: ControlFlow<()> = parsed.visit(&mut fields);
-    match &parsed[..] {
-        [one] if fields.is_changed => Statement::to_string(one),
-        _ => statement,
-    }
-}
-
 /// Whether an operator comes after a parenthesis anywhere.
-fn may_compare_rows(statement: &str) -> bool {
+pub fn may_be_in(statement: &str) -> bool {
     statement.match_indices(')').any(|(at, _)| {
         let after = statement[at + 1..].trim_start();
         OPERATORS.iter().any(|operator| after.get(..operator.len()).is_some_and(|a| a.eq_ignore_ascii_case(operator)))
     })
 }
 
-struct ByFields {
-    is_changed: bool,
+/// Writes the comparisons of a statement.
+#[derive(Default)]
+pub struct ByFields {
+    /// Whether there was one.
+    pub is_changed: bool,
+    /// Rows that were looked for in a subquery.
+    looked_for: usize,
 }
 
 impl VisitorMut for ByFields {
     type Break = ();
+
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        if let SetExpr::Select(select) = &mut *query.body
+            && let Some(condition) = &mut select.selection
+        {
+            self.look_for_rows(condition);
+        }
+        ControlFlow::Continue(())
+    }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         let by_fields = match expr {
@@ -51,11 +51,11 @@ impl VisitorMut for ByFields {
             Expr::InList { expr, list, negated } => listed(expr, list).map(|one_of| not_if(*negated, one_of)),
             Expr::Between { expr, low, high, negated } => between(expr, low, high).map(|is| not_if(*negated, is)),
             Expr::IsDistinctFrom(left, right) => pairs(left, right).and_then(|pairs| {
-                let distinct = pairs.into_iter().map(|(a, b)| Expr::IsDistinctFrom(Box::new(a), Box::new(b)));
+                let distinct = pairs.into_iter().map(|(a, b)| distinct(a, b, Expr::IsDistinctFrom, Expr::IsNotNull));
                 joined(distinct.collect(), &BinaryOperator::Or)
             }),
             Expr::IsNotDistinctFrom(left, right) => pairs(left, right).and_then(|pairs| {
-                let same = pairs.into_iter().map(|(a, b)| Expr::IsNotDistinctFrom(Box::new(a), Box::new(b)));
+                let same = pairs.into_iter().map(|(a, b)| distinct(a, b, Expr::IsNotDistinctFrom, Expr::IsNull));
                 joined(same.collect(), &BinaryOperator::And)
             }),
             Expr::IsNull(row) => all_fields(row, Expr::IsNull),
@@ -67,6 +67,37 @@ impl VisitorMut for ByFields {
             self.is_changed = true;
         }
         ControlFlow::Continue(())
+    }
+}
+
+impl ByFields {
+    /// `(a, b) IN (SELECT ...)` as EXISTS, which the planner makes a join of. For a row that is not found it is false where IN may be NULL: no
+    /// difference to a WHERE, as long as no NOT is around it.
+    fn look_for_rows(&mut self, condition: &mut Expr) {
+        match condition {
+            Expr::Nested(inner) => self.look_for_rows(inner),
+            Expr::BinaryOp { left, op: BinaryOperator::And | BinaryOperator::Or, right } => {
+                self.look_for_rows(left);
+                self.look_for_rows(right);
+            }
+            Expr::InSubquery { expr: row, subquery, negated: false } => {
+                let Some(fields) = fields(row) else { return };
+                self.looked_for += 1;
+                // Names that nobody has: those of the fields are for the query around.
+                let rows = format!("rows_in_{}", self.looked_for);
+                let columns: Vec<String> = (1..=fields.len()).map(|n| format!("{rows}_{n}")).collect();
+                let equal = columns.iter().zip(&fields).map(|(column, field)| format!("{rows}.{column} = {field}"));
+                let equal = equal.collect::<Vec<_>>().join(" AND ");
+                let text =
+                    format!("EXISTS (SELECT 1 FROM ({subquery}) AS {rows} ({}) WHERE {equal})", columns.join(", "));
+                let parsed = Parser::new(&PostgreSqlDialect {}).try_with_sql(&text).and_then(|mut p| p.parse_expr());
+                if let Ok(exists) = parsed {
+                    *condition = exists;
+                    self.is_changed = true;
+                }
+            }
+            _ => {}
+        }
     }
 }
 
@@ -134,6 +165,18 @@ fn all_fields(row: &Expr, is: fn(Box<Expr>) -> Expr) -> Option<Expr> {
     joined(fields(row)?.into_iter().map(|field| is(Box::new(field))).collect(), &BinaryOperator::And)
 }
 
+/// How two fields differ, or how one does from a NULL that is written: the planner finds no type for two of those.
+fn distinct(a: Expr, b: Expr, from: fn(Box<Expr>, Box<Expr>) -> Expr, from_null: fn(Box<Expr>) -> Expr) -> Expr {
+    let is_null = |expr: &Expr| matches!(expr, Expr::Value(value) if value.value == Value::Null);
+    let distinct = match (is_null(&a), is_null(&b)) {
+        (_, true) => from_null(Box::new(a)),
+        (true, _) => from_null(Box::new(b)),
+        _ => from(Box::new(a), Box::new(b)),
+    };
+    // All that comes after DISTINCT FROM is taken for what is compared.
+    Expr::Nested(Box::new(distinct))
+}
+
 /// One comparison of fields, which may be rows themselves.
 fn of_fields(left: &Expr, op: &BinaryOperator, right: &Expr) -> Expr {
     compared(left, op, right).unwrap_or_else(|| binary(left.clone(), op.clone(), right.clone()))
@@ -173,10 +216,11 @@ fn between(row: &Expr, low: &Expr, high: &Expr) -> Option<Expr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rewriting::plannable;
 
     fn filtered(condition: &str) -> String {
         let statement = format!("SELECT 1 FROM t WHERE {condition}");
-        let changed = by_fields(statement);
+        let changed = plannable(statement);
         changed.strip_prefix("SELECT 1 FROM t WHERE ").expect("the same query").to_owned()
     }
 
@@ -192,7 +236,12 @@ mod tests {
             ("row(a, b) = ROW($1, $2)", "(a = $1 AND b = $2)"),
             ("(a, b) between (1, 2) and (3, 4)", "((a > 1 OR (a = 1 AND b >= 2)) AND (a < 3 OR (a = 3 AND b <= 4)))"),
             ("(a, b) is null", "(a IS NULL AND b IS NULL)"),
-            ("(a, b) is distinct from (1, null)", "(a IS DISTINCT FROM 1 OR b IS DISTINCT FROM null)"),
+            ("(a, b) is distinct from (1, null)", "((a IS DISTINCT FROM 1) OR (b IS NOT NULL))"),
+            (
+                "(a, b) in (select c, d from u) and e = 1",
+                "EXISTS (SELECT 1 FROM (SELECT c, d FROM u) AS rows_in_1 (rows_in_1_1, rows_in_1_2) \
+                 WHERE rows_in_1.rows_in_1_1 = a AND rows_in_1.rows_in_1_2 = b) AND e = 1",
+            ),
             ("((a, b), c) = ((1, 2), 3)", "((a = 1 AND b = 2) AND c = 3)"),
             ("(x or y, b) = (true, 2)", "((x OR y) = true AND b = 2)"),
             ("('2024-01-01'::date, 1) < (d, b)", "(('2024-01-01'::DATE) < d OR (('2024-01-01'::DATE) = d AND 1 < b))"),

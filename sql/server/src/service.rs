@@ -53,7 +53,7 @@ use crate::hook::{Statements, is_query, is_write, write};
 use crate::mapping::Versions;
 use crate::pg_catalog;
 use crate::point::{self, Plans};
-use crate::row_comparison;
+use crate::rewriting;
 use crate::running::Runner;
 use crate::session::Session;
 use crate::write::returning;
@@ -636,7 +636,7 @@ fn statements(text: &str) -> Vec<String> {
             Token::SemiColon => {
                 if !is_blank {
                     let statement = pg_catalog::plannable(std::mem::take(&mut current));
-                    statements.push(row_comparison::by_fields(statement));
+                    statements.push(rewriting::plannable(statement));
                 }
                 current.clear();
                 is_blank = true;
