@@ -84,6 +84,9 @@ struct Arguments {
     /// Regions that one scan reads at a time.
     #[arg(long, default_value_t = 4, global = true)]
     scan_concurrency: usize,
+    /// How far queries give way to other work on this machine, as of nice (0: not at all). Region servers beside answer sooner
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u8).range(0..=19), global = true)]
+    nice: u8,
     /// Connections at a time.
     #[arg(long, default_value_t = 500, global = true)]
     connections: usize,
@@ -129,7 +132,10 @@ fn main() -> anyhow::Result<()> {
     match &arguments.command {
         None | Some(Command::Serve) => {
             let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-            let queries = tokio::runtime::Builder::new_multi_thread().thread_name("query").enable_all().build()?;
+            let nice = i32::from(arguments.nice);
+            let mut queries = tokio::runtime::Builder::new_multi_thread();
+            queries.thread_name("query").on_thread_start(move || give_way(nice));
+            let queries = queries.enable_all().build()?;
             let ended = runtime.block_on(serve(&arguments, Runner::new(queries.handle().clone())));
             // A query that is under way is nobody's any more.
             queries.shutdown_background();
@@ -137,6 +143,15 @@ fn main() -> anyhow::Result<()> {
             ended
         }
         Some(Command::User { command: UserCommand::Add { name } }) => add_user(&arguments, name),
+    }
+}
+
+/// Linux has a niceness of each thread; elsewhere it is the process's, whose other threads are not to wait.
+fn give_way(nice: i32) {
+    if cfg!(target_os = "linux") {
+        let thread_itself = None;
+        // Whoever runs it may have made it nicer already, and it may not go back.
+        let _unchanged = rustix::process::setpriority_process(thread_itself, nice);
     }
 }
 
