@@ -88,7 +88,7 @@ impl DeadLogs {
             let Some(first) = open.first() else {
                 if pause > 0 {
                     let waited_ms = began.elapsed().as_millis();
-                    tracing::info!("the leases of the WAL files of {server} are recovered after {waited_ms} ms");
+                    tracing::info!("recovered the leases of the WAL files of {server} after {waited_ms} ms");
                 }
                 break;
             };

@@ -73,7 +73,7 @@ pub fn compare(target: &Target, zookeeper: &str, processes: &[u32], dir: &Path, 
         times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
     };
     let (sql, client) = (median(&mut ours), median(&mut by_client));
-    println!("    {found} found by SQL after {sql:.0} ms, by HBase's client on Basalt after {client:.0} ms");
+    println!("    {found} rows found: SQL takes {sql:.0} ms, HBase's client on Basalt {client:.0} ms");
 
     let mut site = server::Site::new(server::Kind::HBase, &lab, "filter-hbase")?;
     site.heap = "6g";

@@ -84,7 +84,7 @@ struct Arguments {
     /// Regions that one scan reads at a time.
     #[arg(long, default_value_t = 4, global = true)]
     scan_concurrency: usize,
-    /// How far queries give way to other work on this machine, as of nice (0: not at all). Region servers beside answer sooner
+    /// Niceness of the threads of queries, so that region servers on the same machine answer sooner; 0: as other processes
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u8).range(0..=19), global = true)]
     nice: u8,
     /// Connections at a time.

@@ -66,7 +66,8 @@ async fn gather(cluster: &mut Cluster, names: &[ServerName], to: usize, has_meta
 /// How long the master has waited for the leases of each server's logs.
 fn waits_for_leases(master: &Piece) -> Vec<Duration> {
     let said = master.said();
-    let after = said.lines().filter_map(|line| line.split_once(" are recovered after "));
+    let recovered = said.lines().filter(|line| line.contains("recovered the leases of the WAL files of "));
+    let after = recovered.filter_map(|line| line.rsplit_once(" after "));
     let ms = after.filter_map(|(_, ms)| ms.split(' ').next()?.parse().ok());
     ms.map(Duration::from_millis).collect()
 }

@@ -178,7 +178,7 @@ impl Target {
 }
 
 /// Whoever is refused tries again after a while, as clients do.
-const PAUSE_AFTER_ERROR: Duration = Duration::from_millis(100);
+pub(super) const PAUSE_AFTER_ERROR: Duration = Duration::from_millis(100);
 
 async fn scan_again(table: Table, comparator: Comparator) {
     let filter = Arc::new(Filter::Value { op: CompareOp::Equal, comparator: Some(comparator) });

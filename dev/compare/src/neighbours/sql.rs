@@ -7,6 +7,8 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
 
+use super::noise::PAUSE_AFTER_ERROR;
+
 /// Names the program; without it there is no such neighbour.
 pub(super) const BINARY: &str = "BASALT_SQL_BINARY";
 const SESSIONS: usize = 8;
@@ -35,9 +37,15 @@ pub(super) async fn start(zookeeper: &str, table: &str, tasks: &mut JoinSet<()>)
     for _ in 0..SESSIONS {
         let port = port.to_owned();
         tasks.spawn(async move {
-            while let Ok(mut session) = psql(&port, QUERIES)
-                && session.wait().await.is_ok_and(|ended| ended.success())
-            {}
+            loop {
+                let ended = match psql(&port, QUERIES) {
+                    Ok(mut session) => session.wait().await.is_ok_and(|ended| ended.success()),
+                    Err(_) => false,
+                };
+                if !ended {
+                    tokio::time::sleep(PAUSE_AFTER_ERROR).await;
+                }
+            }
         });
     }
     tasks.spawn(async move {
