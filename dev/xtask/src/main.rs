@@ -39,6 +39,7 @@ mod sim;
 mod site;
 mod sql;
 mod sql_bench;
+mod sql_bench_client;
 mod sql_bench_phoenix;
 mod sql_filter;
 mod sql_phoenix;

@@ -14,7 +14,9 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use crate::report::{Outcome, Report};
-use crate::{jvm, run, server, sql_bench, sql_bench_phoenix, sql_filter, sql_phoenix, sql_tpch, toolchain};
+use crate::{
+    jvm, run, server, sql_bench, sql_bench_client, sql_bench_phoenix, sql_filter, sql_phoenix, sql_tpch, toolchain,
+};
 
 /// The whole of one file, and of the tests.
 const LIMIT: Duration = Duration::from_secs(300);
@@ -544,8 +546,9 @@ fn bench(rows: u64, in_files: &mut Vec<sql_bench::Pushed>) -> anyhow::Result<Out
     };
     let (passed, measured) =
         sql_bench::compare(&both, &postgres_programs()?.join("pgbench"), &servers.dir, rows, flush)?;
+    let by_client = sql_bench_client::compare(&servers.site.zookeeper(), basalt, &servers.dir, &measured)?;
     *in_files = measured;
-    Ok(Outcome { passed, failures: servers.stop()? })
+    Ok(Outcome { passed: passed + by_client, failures: servers.stop()? })
 }
 
 /// Beside what was measured of ours, if anything was.

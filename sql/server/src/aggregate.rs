@@ -261,8 +261,8 @@ fn aggregate_of(
         let aggregate = Aggregate { is_inverted, is_padded, ..of(Function::Distinct, Number::Integer) };
         return (is_bytes && !column.is_array).then_some((aggregate, Output::Sketch));
     }
-    // What stands in the key may be turned round.
-    if matches!(column.place, Place::Key(_)) || column.is_array {
+    // Bytes that are turned round are not numbers, and the longer of two texts is in front where they begin alike, which no comparison of them says.
+    if column.is_array || (matches!(column.place, Place::Key(_)) && column.descending) {
         return None;
     }
     let number = number(column.sql_type);
@@ -465,9 +465,7 @@ fn batch_of(mapping: &Mapping, wanted: &Wanted, groups: &[Group], schema: Schema
         let counts = || Arc::new(states().map(|s| (s.count > 0).then_some(s.count)).collect::<UInt64Array>());
         let of = schema.fields().get(arrays.len()).ok_or_else(malformed)?.data_type();
         match output {
-            Output::Group(at) => {
-                arrays.push(group_column(mapping, *at, groups.iter().map(|group| &group.keys[index]))?)
-            }
+            Output::Group(at) => arrays.push(column_of(mapping, *at, groups.iter().map(|group| &group.keys[index]))?),
             Output::Count => {
                 arrays.push(Arc::new(states().map(|s| Some(s.count as i64)).collect::<Int64Array>()));
             }
@@ -507,13 +505,7 @@ fn batch_of(mapping: &Mapping, wanted: &Wanted, groups: &[Group], schema: Schema
                 arrays.push(Arc::new(sketches.collect::<BinaryArray>()));
             }
             Output::Extreme(at) => {
-                let column = &mapping.columns[*at];
-                let mut builder = Builder::new(column);
-                for state in states() {
-                    let value = column.sql_type.decode(&state.extreme).map_err(|e| at_row(e, column, b"?"))?;
-                    builder.push(column, value)?;
-                }
-                arrays.push(builder.finish());
+                arrays.push(column_of(mapping, *at, states().map(|state| &state.extreme))?);
             }
         }
     }
@@ -521,12 +513,13 @@ fn batch_of(mapping: &Mapping, wanted: &Wanted, groups: &[Group], schema: Schema
     Ok(RecordBatch::try_new_with_options(schema, arrays, &options)?)
 }
 
-fn group_column<'a>(mapping: &Mapping, at: usize, keys: impl Iterator<Item = &'a Bytes>) -> Result<ArrayRef> {
+/// Stored values of a column.
+fn column_of<'a>(mapping: &Mapping, at: usize, stored: impl Iterator<Item = &'a Bytes>) -> Result<ArrayRef> {
     let column = &mapping.columns[at];
     let layout = mapping.key_layout();
     let mut builder = Builder::new(column);
     let mut scratch = Vec::new();
-    for bytes in keys {
+    for bytes in stored {
         let value = match column.place {
             Place::Key(position) => layout.value(position, bytes, 0..bytes.len(), &mut scratch),
             Place::Cell { .. } | Place::Packed { .. } | Place::WrittenAt => column.sql_type.decode(bytes),

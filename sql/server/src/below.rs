@@ -12,7 +12,6 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::{ExecutionPlan, Partitioning, PhysicalExpr};
 use proto::grouped::{Expression, KeyColumn, Source};
-use types::Order;
 
 use crate::expression::expression;
 use crate::mapping::{Mapping, Versions};
@@ -98,12 +97,10 @@ pub fn computed(
 /// The columns of a table's row keys, as region servers find them.
 pub fn key_columns(mapping: &Mapping) -> Vec<KeyColumn> {
     let layout = mapping.key_layout();
-    let last = layout.columns.len().saturating_sub(1);
-    let column = |(at, column): (usize, &types::KeyColumn)| {
-        let descending = column.order == Order::Descending;
-        let width_bytes = column.fixed_width().unwrap_or(0) as u32;
-        let is_separated = width_bytes == 0 && (at < last || descending);
-        KeyColumn { width_bytes, separator: is_separated.then_some(if descending { 0xFF } else { 0 }) }
+    let column = |(at, column): (usize, &types::KeyColumn)| KeyColumn {
+        width_bytes: column.fixed_width().unwrap_or(0) as u32,
+        // An array is the rest of the key: what ends others may be in it.
+        separator: layout.end(at).filter(|_| !column.is_array).map(u32::from),
     };
     layout.columns.iter().enumerate().map(column).collect()
 }

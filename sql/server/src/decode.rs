@@ -14,6 +14,10 @@ use crate::mapping::{Column, Mapping, Place};
 
 /// Rows that there is room for at first.
 const USUAL_ROWS: usize = 1024;
+/// Rows of a batch. As DataFusion's batches.
+const BATCH_ROWS: usize = 8192;
+/// What a batch takes of rows' bytes: queries account for memory by the batch, and those of many sessions have little room each.
+const BATCH_BYTES: usize = 1 << 20;
 
 /// A column that is wanted, and where it goes.
 struct Wanted {
@@ -36,6 +40,7 @@ pub struct Decoder {
     ranges: Vec<Range<usize>>,
     scratch: Vec<u8>,
     rows: usize,
+    bytes: usize,
 }
 
 impl Decoder {
@@ -70,12 +75,18 @@ impl Decoder {
             ranges: Vec::new(),
             scratch: Vec::new(),
             rows: 0,
+            bytes: 0,
         }
     }
 
     /// Rows since the last batch.
     pub fn rows(&self) -> usize {
         self.rows
+    }
+
+    /// Whether the next batch is large enough, by its rows or by the bytes of these.
+    pub fn is_full(&self) -> bool {
+        self.rows >= BATCH_ROWS || self.bytes >= BATCH_BYTES
     }
 
     /// Takes all versions of a row in, the newest first: each is what the newest cells were when one of its cells was written.
@@ -107,7 +118,9 @@ impl Decoder {
                 let Wanted { column, builder } = &mut self.wanted[*at];
                 let range = self.ranges[*position].clone();
                 if column.is_array {
-                    builder.push_stored(column, &key[range]).map_err(|e| at_row(e, column, key))?;
+                    let bytes = self.layout.ascending(*position, key, range, &mut self.scratch);
+                    let bytes = bytes.map_err(|e| at_row(e, column, key))?;
+                    builder.push_stored(column, bytes).map_err(|e| at_row(e, column, key))?;
                     continue;
                 }
                 let value = self.layout.value(*position, key, range, &mut self.scratch);
@@ -136,6 +149,7 @@ impl Decoder {
             builder.push_stored(column, bytes).map_err(|e| at_row(e, column, key))?;
         }
         self.rows += 1;
+        self.bytes += row.byte_len();
         Ok(())
     }
 
@@ -146,7 +160,7 @@ impl Decoder {
     pub fn finish(&mut self) -> Result<RecordBatch, SqlError> {
         let arrays = self.wanted.iter_mut().map(|wanted| wanted.builder.finish()).collect();
         let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
-        self.rows = 0;
+        (self.rows, self.bytes) = (0, 0);
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)
             .map_err(|e| SqlError::new(crate::error::SqlState::INTERNAL_ERROR, e.to_string()))
     }

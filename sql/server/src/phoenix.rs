@@ -313,9 +313,6 @@ fn mapping_of(
     let key_place = |row: &ColumnRow| in_order.iter().position(|key| key.name == row.name);
     for row in &rows {
         let is_array = row.data_type.is_some_and(|code| ARRAY_CODES.contains(&code));
-        if is_array && row.key_seq.is_some() && row.is_descending {
-            return Err(format!("column {} of its key is an array that descends", row.name));
-        }
         let sql_type = match sql_type(row) {
             Ok(sql_type) => sql_type,
             Err(why) if row.key_seq.is_some() => return Err(format!("column {} of its key {why}", row.name)),
@@ -327,8 +324,8 @@ fn mapping_of(
         let place = match row.key_seq.and_then(|_| key_place(row)) {
             Some(at) => {
                 key_columns += 1;
-                let is_text = sql_type.fixed_width().is_none();
-                if is_text && row.is_descending && !stored.is_order_optimizable {
+                let is_ended = is_array || sql_type.fixed_width().is_none();
+                if is_ended && row.is_descending && !stored.is_order_optimizable {
                     return Err(format!("its key column {} is of a form that Phoenix 4.7 wrote", row.name));
                 }
                 Place::Key(at)

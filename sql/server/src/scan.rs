@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use client::{ScanOptions, Scanner, Table};
+use client::{Rows, ScanOptions, Scanner, Table};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::config::ConfigOptions;
@@ -35,9 +35,6 @@ use crate::mapping::{Mapping, Versions};
 use crate::predicate::{KeyRange, Pushed};
 use crate::progress::{Part, Progress};
 use crate::table::Estimate;
-
-/// Rows of a batch at most.
-const BATCH_ROWS: usize = 8192;
 
 /// What is read, from where, and what the servers do on the way.
 #[derive(Clone)]
@@ -437,6 +434,8 @@ struct Reading {
 
 struct Source {
     scanner: Scanner,
+    /// What came with its last reply and was not taken in yet.
+    rows: Rows,
     /// The last row that came.
     last: Vec<u8>,
 }
@@ -472,7 +471,7 @@ impl Reading {
         }
         let options = ScanOptions { limit, prefetch: limit.is_none(), ..self.spec.table.scan_options() };
         let last = self.source.take().map(|source| source.last).unwrap_or_default();
-        self.source = Some(Source { scanner: self.spec.table.scan(scan, options), last });
+        self.source = Some(Source { scanner: self.spec.table.scan(scan, options), rows: Rows::default(), last });
         true
     }
 
@@ -483,21 +482,26 @@ impl Reading {
             return Ok(None);
         }
         let Some(source) = &mut self.source else { return Ok(None) };
-        while self.decoder.rows() < BATCH_ROWS {
-            let Some(row) = source.scanner.next().await.map_err(SqlError::from)? else {
-                self.is_at_end = true;
-                break;
-            };
-            let timer = self.metrics.elapsed_compute().timer();
-            if self.spec.versions == Versions::All {
-                self.decoder.push_versions(&row)?;
-            } else {
-                self.decoder.push(&row)?;
+        while !self.decoder.is_full() {
+            if source.rows.is_empty() {
+                let Some(rows) = source.scanner.next_batch().await.map_err(SqlError::from)? else {
+                    self.is_at_end = true;
+                    break;
+                };
+                source.rows = rows;
             }
-            drop(timer);
-            if self.decoder.rows() >= BATCH_ROWS {
-                source.last.clear();
-                source.last.extend_from_slice(row.row());
+            let _timer = self.metrics.elapsed_compute().timer();
+            for row in source.rows.by_ref() {
+                if self.spec.versions == Versions::All {
+                    self.decoder.push_versions(&row)?;
+                } else {
+                    self.decoder.push(&row)?;
+                }
+                if self.decoder.is_full() {
+                    source.last.clear();
+                    source.last.extend_from_slice(row.row());
+                    break;
+                }
             }
         }
         self.rows += self.decoder.rows();

@@ -85,6 +85,9 @@ pub fn context(
     options.sql_parser.parse_float_as_decimal = true;
     // A column that were cast to another kind of text could not be compared by the servers.
     options.sql_parser.map_string_types_to_utf8view = false;
+    // A scan has as many partitions as its rows are worth: dealing out those of one costs more than it brings, and where memory is short the rows
+    // are written to disk on their way.
+    options.optimizer.enable_round_robin_repartition = false;
     // Keys of a join become ranges to be jumped between: so many are still less than a table.
     options.optimizer.hash_join_inlist_pushdown_max_distinct_values = MOST_JOIN_KEYS;
     options.optimizer.hash_join_inlist_pushdown_max_size = MOST_JOIN_KEYS_BYTES;

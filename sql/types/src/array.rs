@@ -1,4 +1,4 @@
-//! Arrays as values of cells. Follows: `PArrayDataType`, `PArrayDataTypeEncoder`.
+//! Arrays as values of cells and as last columns of keys. Follows: `PArrayDataType`, `PArrayDataTypeEncoder`.
 //!
 //! Elements of fixed width stand one after the other, and none of them is NULL. Others end with 0x00 each; a run of NULLs is 0x00 and their number
 //! turned round; two 0x00 end the last one. Then comes where each begins (16 bits from -32767 on, or 32 bits), where that table begins (32 bits),
@@ -8,6 +8,8 @@ use crate::{SqlType, TypeError, Value};
 
 const VERSION: u8 = 1;
 const END_BYTES: usize = 9;
+/// Bytes that end the last element's end.
+const END_OF_ELEMENTS: usize = 2;
 /// Offsets of 16 bits are less by so much.
 const SHORT_BASE: i64 = i16::MAX as i64;
 /// NULLs that one byte counts.
@@ -61,7 +63,7 @@ pub fn encode_array(of: SqlType, elements: &[Option<Value<'_>>], out: &mut Vec<u
         out.extend_from_slice(&bytes);
         out.push(0);
     }
-    out.extend_from_slice(&[0, 0]);
+    out.extend_from_slice(&[0; END_OF_ELEMENTS]);
     let table = (out.len() - start) as u32;
     let count = offsets.len() as i32;
     let is_wide = offsets.last().is_some_and(|last| *last as i64 > 2 * SHORT_BASE);
@@ -93,29 +95,16 @@ pub fn decode_array<'a, E: From<TypeError>>(
         }
         return bytes.chunks(width).try_for_each(|element| each(of.decode(element)?));
     }
-    let Some((rest, [a, b, c, d, e, f, g, h, version])) = bytes.split_last_chunk::<END_BYTES>() else {
-        return Err(malformed(of, format!("{} bytes are too few", bytes.len())).into());
-    };
-    if *version != VERSION {
-        return Err(malformed(of, format!("its version is {version}")).into());
-    }
-    let table = u32::from_be_bytes([*a, *b, *c, *d]) as usize;
-    let count = i32::from_be_bytes([*e, *f, *g, *h]);
-    let (is_wide, count) = (count < 0, count.unsigned_abs() as usize);
-    let width = if is_wide { 4 } else { 2 };
-    if count.checked_mul(width).and_then(|size| size.checked_add(table)) != Some(rest.len()) {
-        return Err(malformed(of, "its table of offsets does not fit it".into()).into());
-    }
-    let (elements, offsets) = rest.split_at(table);
-    let offset = |at: usize| match offsets[at * width..(at + 1) * width] {
-        [a, b] => usize::try_from(i64::from(i16::from_be_bytes([a, b])) + SHORT_BASE).unwrap_or(usize::MAX),
-        [a, b, c, d] => u32::from_be_bytes([a, b, c, d]) as usize,
-        _ => usize::MAX,
-    };
-    for at in 0..count {
-        let start = offset(at);
+    let table = Table::of(of, bytes)?;
+    let elements = &bytes[..table.elements_end];
+    for at in 0..table.count() {
+        let start = table.offset(at);
         // What ends an element, and the whole, is not of it.
-        let end = if at + 1 < count { offset(at + 1).checked_sub(1) } else { table.checked_sub(3) };
+        let end = if at + 1 < table.count() {
+            table.offset(at + 1).checked_sub(1)
+        } else {
+            table.elements_end.checked_sub(END_OF_ELEMENTS + 1)
+        };
         let outside = || malformed(of, "an element lies outside of it".into());
         let value = match elements.get(start) {
             Some(0) => None,
@@ -129,6 +118,76 @@ pub fn decode_array<'a, E: From<TypeError>>(
         each(value)?;
     }
     Ok(())
+}
+
+/// Turns the bytes of an array round, so that arrays sort in descending order as the last column of a key; and back. Elements are turned round with
+/// what ends them, and so is what ends the last one; numbers of NULLs, and the table of where elements begin, stay.
+///
+/// # Errors
+/// Bytes that Phoenix does not write; some of them are turned round then.
+pub fn invert_array(of: SqlType, bytes: &mut [u8]) -> Result<(), TypeError> {
+    // Not `SqlType::invert`: Phoenix turns all bits of booleans round in arrays, where it does not alone.
+    let invert = |bytes: &mut [u8]| bytes.iter_mut().for_each(|byte| *byte = !*byte);
+    if of.fixed_width().is_some() || bytes.is_empty() {
+        invert(bytes);
+        return Ok(());
+    }
+    let outside = || malformed(of, "an element lies outside of it".into());
+    let table = Table::of(of, bytes)?;
+    let last = table.elements_end.checked_sub(END_OF_ELEMENTS).ok_or_else(outside)?;
+    let mut starts: Vec<usize> = (0..table.count()).map(|at| table.offset(at)).collect();
+    let elements_end = table.elements_end;
+    // NULLs of a run begin where the run does.
+    starts.dedup();
+    starts.push(last);
+    for part in starts.windows(2) {
+        let part = bytes[..last].get_mut(part[0]..part[1]).ok_or_else(outside)?;
+        if part.first() != Some(&0) {
+            invert(part);
+        }
+    }
+    invert(&mut bytes[last..elements_end]);
+    Ok(())
+}
+
+/// Where the elements of an array begin.
+struct Table<'a> {
+    /// Where the elements and what ends them end, which is where it begins.
+    elements_end: usize,
+    offsets: &'a [u8],
+    width: usize,
+}
+
+impl<'a> Table<'a> {
+    /// That of an array of variable width.
+    fn of(of: SqlType, bytes: &'a [u8]) -> Result<Table<'a>, TypeError> {
+        let Some((rest, [a, b, c, d, e, f, g, h, version])) = bytes.split_last_chunk::<END_BYTES>() else {
+            return Err(malformed(of, format!("{} bytes are too few", bytes.len())));
+        };
+        if *version != VERSION {
+            return Err(malformed(of, format!("its version is {version}")));
+        }
+        let elements_end = u32::from_be_bytes([*a, *b, *c, *d]) as usize;
+        let count = i32::from_be_bytes([*e, *f, *g, *h]);
+        let width = if count < 0 { 4 } else { 2 };
+        let size = (count.unsigned_abs() as usize).checked_mul(width);
+        if size.and_then(|size| size.checked_add(elements_end)) != Some(rest.len()) {
+            return Err(malformed(of, "its table of offsets does not fit it".into()));
+        }
+        Ok(Table { elements_end, offsets: &rest[elements_end..], width })
+    }
+
+    fn count(&self) -> usize {
+        self.offsets.len() / self.width
+    }
+
+    fn offset(&self, at: usize) -> usize {
+        match self.offsets[at * self.width..(at + 1) * self.width] {
+            [a, b] => usize::try_from(i64::from(i16::from_be_bytes([a, b])) + SHORT_BASE).unwrap_or(usize::MAX),
+            [a, b, c, d] => u32::from_be_bytes([a, b, c, d]) as usize,
+            _ => usize::MAX,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -157,7 +216,11 @@ mod tests {
                 let mut bytes = whole.clone();
                 bytes[at] ^= 1 << bit;
                 drop(read(&bytes));
+                drop(invert_array(SqlType::Varchar, &mut bytes));
             }
+        }
+        for end in 0..whole.len() {
+            drop(invert_array(SqlType::Varchar, &mut whole[..end].to_vec()));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::{SqlType, TypeError, Value};
+use crate::{SqlType, TypeError, Value, invert_array};
 
 /// Which way a key column sorts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -21,7 +21,7 @@ pub struct KeyColumn {
     pub sql_type: SqlType,
     /// Which way it sorts.
     pub order: Order,
-    /// Whether it is an array of that type: only the last one may be, and it ascends.
+    /// Whether it is an array of that type: only the last one may be.
     pub is_array: bool,
 }
 
@@ -33,6 +33,15 @@ impl KeyColumn {
     /// Bytes of each of its values; none where they differ.
     pub fn fixed_width(&self) -> Option<usize> {
         self.sql_type.fixed_width().filter(|_| !self.is_array)
+    }
+
+    /// Turns the bytes of a value round, so that they sort in descending order; and back.
+    fn invert(&self, bytes: &mut [u8]) -> Result<(), TypeError> {
+        if self.is_array {
+            return invert_array(self.sql_type, bytes);
+        }
+        self.sql_type.invert(bytes);
+        Ok(())
     }
 
     fn separator(&self) -> u8 {
@@ -61,6 +70,11 @@ impl KeyLayout {
         column.fixed_width().is_none() && (index + 1 < self.columns.len() || column.inverted())
     }
 
+    /// The byte that ends a column's values, but for NULLs; none where their width does, or the key's end.
+    pub fn end(&self, index: usize) -> Option<u8> {
+        self.is_separated(index).then(|| self.columns[index].separator())
+    }
+
     /// Appends a column's bytes, which are in ascending order and none for NULL, with what ends it. All keys whose columns up to this one are the
     /// same begin with the same bytes, and no other key does (the last column aside, where it has no end).
     ///
@@ -71,14 +85,20 @@ impl KeyLayout {
         if ascending.is_empty() && column.fixed_width().is_some() {
             return Err(TypeError::NotInKey(format!("NULL in a column of type {}", column.sql_type)));
         }
-        if self.is_separated(index) && column.sql_type != SqlType::Decimal && ascending.contains(&0) {
+        let may_have_zeros = column.sql_type == SqlType::Decimal || column.is_array;
+        if self.is_separated(index) && !may_have_zeros && ascending.contains(&0) {
             return Err(TypeError::NotInKey("it contains a zero byte, which ends a column of a key".into()));
         }
-        self.append_encoded(index, ascending, out);
+        let start = out.len();
+        out.extend_from_slice(ascending);
+        if column.inverted() {
+            column.invert(&mut out[start..])?;
+        }
+        self.append_end(index, start, out);
         Ok(())
     }
 
-    /// Appends a column's bytes, which are in ascending order and can stand in a key, with what ends it.
+    /// Appends the bytes of a column that is no array, which are in ascending order and can stand in a key, with what ends it.
     pub fn append_encoded(&self, index: usize, ascending: &[u8], out: &mut Vec<u8>) {
         let column = &self.columns[index];
         let start = out.len();
@@ -86,6 +106,12 @@ impl KeyLayout {
         if column.inverted() {
             column.sql_type.invert(&mut out[start..]);
         }
+        self.append_end(index, start, out);
+    }
+
+    /// Appends what ends a column whose bytes begin at `start`.
+    fn append_end(&self, index: usize, start: usize, out: &mut Vec<u8>) {
+        let column = &self.columns[index];
         if self.is_separated(index) {
             // Phoenix ends a NULL with 0x00 in both orders, so that NULLs come first.
             out.push(if out.len() == start { 0 } else { column.separator() });
@@ -162,6 +188,10 @@ impl KeyLayout {
                     let why = format!("{} bytes of {width} in the row key", rest.len());
                     return Err(TypeError::Malformed { expected: column.sql_type.to_string(), why });
                 }
+                // What ends it is the last byte, whatever is before that.
+                None if column.is_array => {
+                    rest.len() - usize::from(self.is_separated(index) && rest.ends_with(&[0xFF]))
+                }
                 None if self.is_separated(index) => {
                     if rest[0] == 0 && column.inverted() {
                         0
@@ -184,6 +214,27 @@ impl KeyLayout {
         Ok(())
     }
 
+    /// A column's bytes in ascending order, of those at `range` of a key; they are in `scratch` where they descend there.
+    ///
+    /// # Errors
+    /// Bytes of an array that Phoenix does not write.
+    pub fn ascending<'a>(
+        &self,
+        index: usize,
+        key: &'a [u8],
+        range: Range<usize>,
+        scratch: &'a mut Vec<u8>,
+    ) -> Result<&'a [u8], TypeError> {
+        let column = &self.columns[index];
+        if !column.inverted() {
+            return Ok(&key[range]);
+        }
+        scratch.clear();
+        scratch.extend_from_slice(&key[range]);
+        column.invert(scratch)?;
+        Ok(scratch)
+    }
+
     /// The value of a column, which is no array, at `range` of a key; `scratch` holds its bytes where they are inverted.
     ///
     /// # Errors
@@ -195,15 +246,7 @@ impl KeyLayout {
         range: Range<usize>,
         scratch: &'a mut Vec<u8>,
     ) -> Result<Option<Value<'a>>, TypeError> {
-        let column = &self.columns[index];
-        let bytes = &key[range];
-        if !column.inverted() {
-            return column.sql_type.decode(bytes);
-        }
-        scratch.clear();
-        scratch.extend_from_slice(bytes);
-        column.sql_type.invert(scratch);
-        column.sql_type.decode(scratch)
+        self.columns[index].sql_type.decode(self.ascending(index, key, range, scratch)?)
     }
 }
 

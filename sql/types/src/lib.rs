@@ -24,7 +24,7 @@ mod packed;
 mod sql_type;
 mod value;
 
-pub use array::{decode_array, encode_array};
+pub use array::{decode_array, encode_array, invert_array};
 pub use decimal::Decimal;
 pub use key::{KeyColumn, KeyLayout, Order, salt_of, successor};
 pub use packed::{Packed, pack};

@@ -77,8 +77,8 @@ async fn count_rows(
     if scan.filter.is_none() && !has_qualifier {
         scan.filter = Some(Arc::new(Filter::FirstKeyOnly));
     }
-    let counted = walk::fold(server, region, scan, RowNum::default(), caller).await?;
-    Ok(pb::AggregateResponse { first_part: vec![count_bytes(counted.rows)], ..pb::AggregateResponse::default() })
+    let rows = walk::fold(server, region, scan, RowNum::default(), |counted| counted.rows, caller).await?;
+    Ok(pb::AggregateResponse { first_part: vec![count_bytes(rows)], ..pb::AggregateResponse::default() })
 }
 
 /// Which extreme is kept.
@@ -160,7 +160,7 @@ async fn run<I: Interpreter>(
         row_sum: None,
         results: 0,
     };
-    let totals = walk::fold(server, region, scan, totals, caller).await?;
+    let totals = walk::fold(server, region, scan, totals, |totals| totals, caller).await?;
     let mut response = pb::AggregateResponse::default();
     let Some(main) = totals.extreme.as_ref().or(totals.sum.as_ref()) else { return Ok(response) };
     response.first_part.push(I::encode(main));

@@ -91,9 +91,10 @@ pub(super) async fn aggregate(
     if groups.values.needs_no_cells() {
         row_values::leave_values(&mut scan);
     }
-    let folded = walk::fold(server, region, scan, groups, caller).await?;
-    let response = Response { region_end_key: region.info().end_key.clone(), groups: folded.into_groups() };
-    Ok(pb::NameBytesPair { name: SERVICE.to_owned(), value: Some(Bytes::from(response.encode_to_vec())) })
+    let region_end_key = region.info().end_key.clone();
+    let answer = |groups: Groups| Response { region_end_key, groups: groups.into_groups() }.encode_to_vec();
+    let value = walk::fold(server, region, scan, groups, answer, caller).await?;
+    Ok(pb::NameBytesPair { name: SERVICE.to_owned(), value: Some(value.into()) })
 }
 
 /// What one aggregate has come to.

@@ -34,6 +34,6 @@ pub(super) async fn count(
     // One cell for each row when rows are counted.
     let filter = rows_only.then(|| Arc::new(Filter::FirstKeyOnly));
     let scan = Scan { filter, ..Scan::default() };
-    let CellCount(count) = walk::fold(server, region, scan, CellCount::default(), caller).await?;
+    let count = walk::fold(server, region, scan, CellCount::default(), |CellCount(count)| count, caller).await?;
     Ok(pb::CountResponse { count })
 }

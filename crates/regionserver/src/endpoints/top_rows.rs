@@ -64,16 +64,19 @@ pub(super) async fn top_rows(
     mut asked: Asked,
     caller: &Caller,
 ) -> Result<pb::NameBytesPair, Exception> {
-    let mut response = Response { region_end_key: region.info().end_key.clone(), rows: Vec::new() };
+    let region_end_key = region.info().end_key.clone();
+    let answer = |rows| Response { region_end_key, rows }.encode_to_vec();
     let mut scan = from_proto::scan(asked.request.scan.take().unwrap_or_default())?;
-    if asked.request.limit > 0 {
+    let value = if asked.request.limit == 0 {
+        answer(Vec::new())
+    } else {
         let rows = TopRows::new(asked);
         if rows.values.needs_no_cells() {
             row_values::leave_values(&mut scan);
         }
-        response.rows = walk::fold(server, region, scan, rows, caller).await?.into_rows();
-    }
-    Ok(pb::NameBytesPair { name: SERVICE.to_owned(), value: Some(Bytes::from(response.encode_to_vec())) })
+        walk::fold(server, region, scan, rows, |rows: TopRows| answer(rows.into_rows()), caller).await?
+    };
+    Ok(pb::NameBytesPair { name: SERVICE.to_owned(), value: Some(value.into()) })
 }
 
 /// A row that is among the first so far.

@@ -64,36 +64,45 @@ struct Walk<F> {
     fold: F,
 }
 
-/// Folds what `scan` finds in `region`.
+/// What has come of a piece.
+enum Step<F, A, T> {
+    More(Box<Walk<F>>, A),
+    Answer(T),
+}
+
+/// Folds what `scan` finds in `region`, and gives back what `answer` makes of the whole: on a lane, like the rest, for that may be as large as an
+/// answer.
 ///
 /// # Errors
 /// Those of the scan and of the fold; the client stopped waiting.
-pub(super) async fn fold<F: Fold>(
+pub(super) async fn fold<F: Fold, T: Send + 'static>(
     server: &Arc<RegionServer>,
     region: &Arc<Region>,
     scan: Scan,
     fold: F,
+    mut answer: impl FnOnce(F) -> T + Send + 'static,
     caller: &Caller,
-) -> Result<F, Exception> {
+) -> Result<T, Exception> {
     let (at, target) = (server.clone(), region.clone());
     let mut walk = on_lane(server, region, LaneName::Read, caller, move |_| {
         let scanner = target.scanner(&scan).map_err(|error| exception_of(&at.escalate_fatal(error)))?;
         let batch_cells = scan.batch.unwrap_or(0);
         let (cells, row_offsets) = (CellBuffer::new(), Vec::new());
-        Ok::<_, Exception>(Walk { scanner, batch_cells, cells, row_offsets, open_row: None, fold })
+        Ok::<_, Exception>(Box::new(Walk { scanner, batch_cells, cells, row_offsets, open_row: None, fold }))
     })
     .await??;
     loop {
         let at = server.clone();
-        let more;
-        (walk, more) = on_lane(server, region, LaneName::Read, caller, move |pause| {
-            let more = walk.piece(&at, pause)?;
-            Ok::<_, Exception>((walk, more))
-        })
-        .await??;
-        if !more {
+        let step = on_lane(server, region, LaneName::Read, caller, move |pause| {
+            if walk.piece(&at, pause)? {
+                return Ok(Step::More(walk, answer));
+            }
             walk.fold.finish()?;
-            return Ok(walk.fold);
+            Ok::<_, Exception>(Step::Answer(answer(walk.fold)))
+        });
+        match step.await?? {
+            Step::More(rest, once_over) => (walk, answer) = (rest, once_over),
+            Step::Answer(answer) => return Ok(answer),
         }
         if is_overdue(server, caller.deadline_us) {
             return Err(Exception::timeout("Client deadline exceeded, cannot return results"));

@@ -1,9 +1,9 @@
-//! Sessions of `basalt-sql` as a neighbour: each has psql ask the same queries of all rows again and again.
+//! Sessions of `basalt-sql` as a neighbour: each is a psql that asks the same queries of all rows again and again.
 
 use std::process::Stdio;
 
 use anyhow::Context;
-use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
 
@@ -32,19 +32,14 @@ pub(super) async fn start(zookeeper: &str, table: &str, tasks: &mut JoinSet<()>)
     let line = BufReader::new(said).lines().next_line().await?.unwrap_or_default();
     let (_, port) = line.trim().rsplit_once(':').with_context(|| format!("basalt-sql said {line:?}"))?;
     let view = format!("create view noise_rows (k text primary key, \"f\".\"q\" text) with (hbase_table = '{table}');");
-    let made = psql(port, &view)?.wait().await?;
+    let made = psql(port, &["-c", &view])?.wait().await?;
     anyhow::ensure!(made.success(), "psql cannot make a view: {made}");
     for _ in 0..SESSIONS {
         let port = port.to_owned();
         tasks.spawn(async move {
             loop {
-                let ended = match psql(&port, QUERIES) {
-                    Ok(mut session) => session.wait().await.is_ok_and(|ended| ended.success()),
-                    Err(_) => false,
-                };
-                if !ended {
-                    tokio::time::sleep(PAUSE_AFTER_ERROR).await;
-                }
+                let _why = session(&port).await;
+                tokio::time::sleep(PAUSE_AFTER_ERROR).await;
             }
         });
     }
@@ -54,9 +49,19 @@ pub(super) async fn start(zookeeper: &str, table: &str, tasks: &mut JoinSet<()>)
     Ok(())
 }
 
-fn psql(port: &str, queries: &str) -> anyhow::Result<Child> {
+/// Asks the queries again and again, until one fails: psql takes them from a pipe, which holds few.
+async fn session(port: &str) -> anyhow::Result<()> {
+    let mut session = psql(port, &["-f", "-"])?;
+    let mut queries = session.stdin.take().context("its input is piped")?;
+    loop {
+        queries.write_all(QUERIES.as_bytes()).await?;
+    }
+}
+
+/// psql, with what else it is told; it ends with the first error.
+fn psql(port: &str, options: &[&str]) -> anyhow::Result<Child> {
     let mut psql = Command::new("psql");
     psql.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-p", port, "-U", "noise", "-d", "basalt"]);
-    psql.args(["-o", "/dev/null", "-c", queries]).stdout(Stdio::null()).stdin(Stdio::null());
+    psql.args(["-o", "/dev/null"]).args(options).stdout(Stdio::null()).stdin(Stdio::piped());
     psql.kill_on_drop(true).spawn().context("cannot start psql")
 }

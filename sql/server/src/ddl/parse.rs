@@ -260,8 +260,8 @@ fn put_into_key(name: &Name, columns: &mut [Column], key: &[(String, bool)]) -> 
             let message = format!("column \"{key_name}\" of type varbinary can only end a key, ascending");
             return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));
         }
-        if column.is_array && (at + 1 < key.len() || *descending) {
-            let message = format!("column \"{key_name}\" is an array, which can only end a key, ascending");
+        if column.is_array && at + 1 < key.len() {
+            let message = format!("column \"{key_name}\" is an array, which can only end a key");
             return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));
         }
         column.place = Place::Key(at);

@@ -76,6 +76,18 @@ public class GoldenKeys {
     show("VARCHAR, VARCHAR[]", 5, "x", of("only"));
     show("INTEGER, DECIMAL[]", 0, 0, of(new BigDecimal("1.5"), new BigDecimal("-20")));
     show("VARCHAR, INTEGER[]", 0, "no array", null);
+    show("VARCHAR, INTEGER[] DESC", 0, "ab", of(1, -2, 3));
+    show("INTEGER, BIGINT[] DESC", 0, 7, of(5L));
+    show("VARCHAR DESC, UNSIGNED_INT[] DESC", 3, "ab", of(0, 1));
+    show("BIGINT, VARCHAR[] DESC", 0, -1L, of("a", "b", "c"));
+    show("VARCHAR, VARCHAR[] DESC", 0, "x", of("a", null, "ccc"));
+    show("VARCHAR, VARCHAR[] DESC", 0, "x", of(null, null, "y", null));
+    show("VARCHAR, VARCHAR[] DESC", 5, "x", of("only"));
+    show("INTEGER, DECIMAL[] DESC", 0, 0, of(new BigDecimal("1.5"), new BigDecimal("-20")));
+    show("INTEGER, DECIMAL[] DESC", 0, 0, of(new BigDecimal("100"), null, new BigDecimal("0.01")));
+    show("VARCHAR, INTEGER[] DESC", 0, "no array", null);
+    show("VARCHAR, VARCHAR[] DESC", 0, "no array", null);
+    show("VARCHAR, BOOLEAN[] DESC", 0, "x", of(true, false));
     System.exit(0);
   }
 }
