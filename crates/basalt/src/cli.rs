@@ -116,6 +116,8 @@ pub enum Command {
     Rest(RestArguments),
     /// HBase's shell: commands, scripts, a prompt
     Shell(Passed),
+    /// SQL for PostgreSQL's clients: starts basalt-sql, a program of its own, for the cluster that the configuration names
+    Sql(Passed),
     /// Start a Thrift 1 gateway to the cluster that the configuration names
     Thrift(ThriftArguments),
     /// Start a Thrift 2 gateway to the cluster that the configuration names

@@ -32,6 +32,7 @@ mod quorum;
 mod region_port;
 mod second_level;
 mod settings;
+mod sql;
 mod standalone;
 mod status;
 mod storage;
@@ -89,6 +90,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Config { what: ConfigCommand::Get { key } }) => println!("{}", explain::value(key, &config)),
         Some(Command::Config { what: ConfigCommand::Explain { key } }) => explain::explain(key, &config)?,
         Some(Command::Shell(passed)) => return shell::run(&config, &passed.arguments),
+        Some(Command::Sql(passed)) => return Err(sql::run(&config, &passed.arguments)),
         Some(Command::Hfile(passed)) => return tools::hfile_tool::run(&config, &passed.arguments),
         Some(Command::Compressiontest(passed)) => return tools::compression_test::run(&config, &passed.arguments),
         Some(Command::Wal(passed)) => return tools::wal_tool::run(&config, &passed.arguments),

@@ -422,3 +422,23 @@ async fn an_update_of_the_configuration_starts_and_ends_threads() {
         }
     }
 }
+
+#[test]
+fn basalt_sql_becomes_the_program_of_that_name_for_the_configured_cluster() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let scratch = Scratch::new("sql-program");
+    let program = scratch.join("basalt-sql");
+    std::fs::write(&program, "#!/bin/sh\necho \"$BASALT_CLUSTER $*\"\nexit 3\n").expect("written");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("it may run");
+    let run = |told: Option<&str>, words: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_basalt"));
+        command.env_remove("HBASE_CONF_DIR").env_remove("BASALT_CLUSTER").env("PATH", &scratch.0);
+        command.envs(told.map(|cluster| ("BASALT_CLUSTER", cluster)));
+        let output = command.args(words).output().expect("the binary runs");
+        (String::from_utf8_lossy(&output.stdout).trim().to_owned(), output.status.code())
+    };
+    let words = ["-D", "hbase.zookeeper.quorum=a,b:7", "-D", "zookeeper.znode.parent=/x", "sql", "--nice", "5", "user"];
+    assert_eq!(run(None, &words), ("hbase+zk://a:2181,b:7/x --nice 5 user".to_owned(), Some(3)));
+    assert_eq!(run(Some("elsewhere:1"), &["sql"]), ("elsewhere:1".to_owned(), Some(3)));
+}

@@ -31,6 +31,16 @@ pub enum Registry {
     },
 }
 
+/// As a connection URI, as [`Options::parse`] reads it.
+impl std::fmt::Display for Registry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Registry::ZooKeeper { quorum, znode_parent } => write!(f, "hbase+zk://{}{znode_parent}", quorum.join(",")),
+            Registry::Rpc { bootstrap } => write!(f, "hbase+rpc://{}", bootstrap.join(",")),
+        }
+    }
+}
+
 /// What a [`crate::Connection`] is opened with.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -295,6 +305,9 @@ mod tests {
         assert_eq!(of("hbase+zk://a,b:1/x").ok(), Some(Options::zookeeper("a,b:1/x").registry));
         assert_eq!(of("a,b:1/x").ok(), Some(Options::zookeeper("a,b:1/x").registry));
         assert_eq!(of("hbase+rpc://a:5,b").ok(), Some(Options::rpc("a:5,b").registry));
+        for uri in ["hbase+zk://a:2181,b:1/x", "hbase+rpc://a:5,b:16020"] {
+            assert_eq!(of(uri).map(|registry| registry.to_string()).ok().as_deref(), Some(uri));
+        }
         assert!(of("hbase+ftp://a").is_err() && of("hbase+zk://").is_err() && of("").is_err());
     }
 

@@ -353,8 +353,8 @@ async fn bring_up(
     while !takeover::is_done(master, assign_all(master).await).await.map_err(catalog_error("the tables"))? {}
     master.for_hbase.all_arrived().await.map_err(catalog_error("the tables"))?;
     tracing::debug!("loading quotas");
-    quotas::bring_up(master).await.map_err(catalog_error("hbase:quota"))?;
-    slow_log::bring_up(master).await.map_err(catalog_error("hbase:slowlog"))?;
+    while !takeover::is_done(master, quotas::bring_up(master).await).await.map_err(catalog_error("hbase:quota"))? {}
+    while !takeover::is_done(master, slow_log::bring_up(master).await).await.map_err(catalog_error("hbase:slowlog"))? {}
     // Before a client can ask for the same regions, whom it would otherwise be too late to refuse.
     let lock = |unfinished: &Unfinished| master.procedures.locks.try_lock(unfinished.record.procedure.locks());
     let later: Vec<(Option<LockSet>, Unfinished)> =

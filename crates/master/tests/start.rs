@@ -298,3 +298,14 @@ async fn store_files_in_the_directory_for_work_go_to_the_archive_at_a_start() {
     assert!(life.memory.exists(&FilePath::new(format!("archive/{left}/{file}"))).expect("memory"));
     life.check();
 }
+
+/// A region server says that a region is open a moment before it serves it. The master ended over that.
+#[tokio::test(start_paused = true)]
+async fn the_quotas_are_read_again_while_their_region_is_opening() {
+    let mut config = Config::default();
+    config.set(quota::settings::ENABLED.key, "true");
+    config.set(crate::common::LATE, "hbase:quota");
+    let life = start(&MemVolume::new(), &Catalog::default(), config).await.expect("starts");
+    assert!(life.master.is_initialized());
+    assert_eq!(*life.host.late.lock(), Some(("hbase:quota".to_owned(), 0)), "all three were refused");
+}

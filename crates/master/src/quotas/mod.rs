@@ -46,6 +46,10 @@ impl Quotas {
         }
     }
 
+    fn first_forgotten(&self) -> Option<Subject> {
+        self.forgotten.lock().first().cloned()
+    }
+
     /// Whether there are quotas.
     pub(crate) fn is_enabled(&self) -> bool {
         self.enabled
@@ -78,9 +82,10 @@ pub(crate) async fn bring_up(master: &Arc<Master>) -> Result<()> {
         let host = master.assignment.host_of(region.encoded_name())?;
         master.catalog.stamp_after(newest_hidden_stamp(&*host, region.encoded_name()).await? + 1);
     }
-    let forgotten = std::mem::take(&mut *master.quotas.forgotten.lock());
-    for subject in &forgotten {
-        delete(master, subject).await?;
+    // What cannot be deleted now is when this is done again.
+    while let Some(subject) = master.quotas.first_forgotten() {
+        delete(master, &subject).await?;
+        master.quotas.forgotten.lock().remove(0);
     }
     tell_switch(master);
     space::refresh(master).await?;

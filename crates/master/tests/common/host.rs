@@ -113,6 +113,8 @@ pub struct FakeHost {
     pub unreached: AtomicBool,
     /// It is another process, which lives on when the master ends.
     pub remote: AtomicBool,
+    /// So many scans of this table come before it has taken in that the region is open.
+    pub late: Mutex<Option<(String, usize)>>,
     /// Told of each region that it is to open, before it does.
     pub at_open: Mutex<Option<AtOpen>>,
 }
@@ -255,7 +257,17 @@ impl RegionHost for FakeHost {
 
     fn scan(&self, encoded_name: &str, _scan: Scan) -> BoxFuture<'_, Result<CellBuffer, HostError>> {
         let cells = self.catalog.lock().get(encoded_name).cloned().unwrap_or_default();
-        self.answer(move || Ok(cells.scan()))
+        let of_table = self.open.lock().get(encoded_name).map(|(info, _)| info.table.as_str().to_owned());
+        self.answer(move || {
+            if let Some((table, scans)) = &mut *self.late.lock()
+                && of_table.as_ref() == Some(table)
+                && *scans > 0
+            {
+                *scans -= 1;
+                return Err(HostError::Unreachable(format!("RegionOpeningException: a region of {table} is opening")));
+            }
+            Ok(cells.scan())
+        })
     }
 
     fn region_loads(&self) -> Vec<RegionLoad> {

@@ -123,6 +123,8 @@ pub const LENIENT: &str = "test.lenient";
 pub const APART: &str = "test.apart";
 /// Setting of a host whose log takes so long to sync.
 pub const SYNC_MS: &str = "test.sync.ms";
+/// Setting of hosts that are other processes, and of which the first three scans of a table come before they have taken in that its region is open.
+pub const LATE: &str = "test.late";
 
 /// Has tables called `of_<group>` in that group, as a script would.
 pub struct ByPrefix;
@@ -177,7 +179,8 @@ pub async fn start_after(
         lenient: config.is_set(LENIENT),
         locality: Mutex::default(),
         unreached: AtomicBool::default(),
-        remote: AtomicBool::new(false),
+        remote: AtomicBool::new(config.is_set(LATE)),
+        late: Mutex::new(config.text(LATE).map(|table| (table.to_owned(), 3))),
         at_open: Mutex::default(),
         sync_ms: AtomicU64::new(config.text(SYNC_MS).map_or(0, |text| text.parse().expect("a number"))),
     };
@@ -236,6 +239,7 @@ impl Life {
             locality: Mutex::default(),
             unreached: AtomicBool::default(),
             remote: AtomicBool::new(false),
+            late: Mutex::default(),
             at_open: Mutex::default(),
             server: server_name(number, life),
             lenient: false,
