@@ -37,6 +37,7 @@ use crate::below::{Below, computed, key_columns, table_column};
 use crate::distinct;
 use crate::error::{SqlError, SqlState};
 use crate::expression::{exact_array, is_exact, source};
+use crate::key_ends::rows_of_extremes;
 use crate::mapping::{Mapping, Place};
 use crate::progress::{Part, Progress};
 use crate::scan::{ScanSpec, describe};
@@ -75,10 +76,15 @@ fn pushed(aggregate: &AggregateExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         && aggregate.limit_options().is_none()
         && below.spec.limit.is_none();
     let is_first = matches!(aggregate.mode(), AggregateMode::Partial | AggregateMode::Single);
-    let wanted = if is_plain && is_first { Wanted::of(aggregate, &below)? } else { None };
-    let Some(wanted) = wanted else { return Ok(None) };
+    if !is_plain || !is_first {
+        return Ok(None);
+    }
     let (group_by, functions) = (aggregate.group_expr().clone(), aggregate.aggr_expr().to_vec());
     let filters = aggregate.filter_expr().to_vec();
+    if let Some(rows) = rows_of_extremes(aggregate, &below, has_extremes)? {
+        return Ok(Some(Arc::new(of_mode(*aggregate.mode(), group_by, &functions, &filters, rows, aggregate)?)));
+    }
+    let Some(wanted) = Wanted::of(aggregate, &below)? else { return Ok(None) };
     let partial = of_mode(AggregateMode::Partial, group_by.clone(), &functions, &filters, below.plan, aggregate)?;
     let schema = partial.schema();
     let mut types = schema.fields().iter().skip(wanted.request.groups.len()).map(|field| field.data_type().clone());

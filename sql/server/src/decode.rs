@@ -165,3 +165,70 @@ impl Decoder {
             .map_err(|e| SqlError::new(crate::error::SqlState::INTERNAL_ERROR, e.to_string()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use proto::pb;
+    use types::SqlType;
+
+    use super::*;
+    use crate::mapping::Kind;
+
+    fn column(name: &str, place: Place) -> Column {
+        Column {
+            name: name.to_owned(),
+            sql_type: SqlType::Varchar,
+            max_chars: None,
+            decimal: None,
+            not_null: matches!(place, Place::Key(_)),
+            descending: false,
+            is_array: false,
+            with_time: false,
+            place,
+            comment: None,
+        }
+    }
+
+    fn row(number: usize, value_bytes: usize) -> Row {
+        let cell = pb::Cell {
+            row: Some(Bytes::from(format!("{number:06}"))),
+            family: Some(Bytes::from_static(b"0")),
+            qualifier: Some(Bytes::from_static(b"v")),
+            timestamp: Some(1),
+            cell_type: Some(4),
+            value: Some(Bytes::from(vec![b'v'; value_bytes])),
+            ..pb::Cell::default()
+        };
+        Row::of_result(&pb::Result { cell: vec![cell], ..pb::Result::default() }).expect("a row")
+    }
+
+    #[test]
+    fn a_batch_is_full_by_its_rows_or_by_their_bytes() {
+        let of_cell = Place::Cell { family: "0".to_owned(), qualifier: b"v".to_vec() };
+        let mapping = Mapping {
+            schema: "public".to_owned(),
+            name: "t".to_owned(),
+            hbase_table: "t".to_owned(),
+            kind: Kind::Table,
+            columns: vec![column("k", Place::Key(0)), column("v", of_cell)],
+            salt_buckets: 0,
+            phoenix: None,
+            comment: None,
+            version: 0,
+        };
+        let mut decoder = Decoder::new(&mapping, &[0, 1], mapping.arrow_schema());
+        let mut rows_of_batch = |value_bytes: usize| {
+            let mut rows = 0;
+            while !decoder.is_full() {
+                decoder.push(&row(rows, value_bytes)).expect("a text");
+                rows += 1;
+            }
+            assert_eq!(decoder.finish().expect("a batch").num_rows(), rows);
+            rows
+        };
+        assert_eq!(rows_of_batch(10), BATCH_ROWS);
+        assert_eq!(rows_of_batch(256 << 10), 4, "a new batch counts anew");
+        assert_eq!(rows_of_batch(BATCH_BYTES), 1);
+    }
+}

@@ -23,12 +23,13 @@ use types::salt_of;
 
 use crate::answer::{fields, fractions, without_zeros};
 use crate::catalog::Catalog;
+use crate::comparison::encoded;
 use crate::ddl::Name;
 use crate::ddl::words::Words;
 use crate::decode::Decoder;
 use crate::error::SqlError;
 use crate::mapping::Kind;
-use crate::predicate::{Pushed, encoded};
+use crate::predicate::Pushed;
 use crate::session::Session;
 use crate::table::HBaseTable;
 

@@ -12,6 +12,9 @@ use crate::row_comparison::{self, ByFields};
 
 /// The statement as the planner is to read it. One that has nothing of that, or cannot be read, is what it was.
 pub fn plannable(statement: String) -> String {
+    if let Some(of_setting) = shown(&statement) {
+        return of_setting;
+    }
     let (may_compare_rows, may_have_ordinals) = (row_comparison::may_be_in(&statement), may_have_ordinals(&statement));
     if !may_compare_rows && !may_have_ordinals {
         return statement;
@@ -24,6 +27,15 @@ pub fn plannable(statement: String) -> String {
         [one] if rows.is_changed || ordinals.is_changed => Statement::to_string(one),
         _ => statement,
     }
+}
+
+/// Settings of the server that DataFusion would answer with its own.
+fn shown(statement: &str) -> Option<String> {
+    let mut words = statement.trim().trim_end_matches(';').split_ascii_whitespace();
+    let (verb, name, rest) = (words.next()?, words.next()?, words.next());
+    let name = ["server_version", "server_version_num"].into_iter().find(|known| known.eq_ignore_ascii_case(name))?;
+    let is_shown = verb.eq_ignore_ascii_case("show") && rest.is_none();
+    is_shown.then(|| format!("SELECT current_setting('{name}') AS {name}"))
 }
 
 fn may_have_ordinals(statement: &str) -> bool {
@@ -72,6 +84,15 @@ impl VisitorMut for Ordinals {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_servers_version_is_postgresqls() {
+        let asked = plannable(" Show SERVER_VERSION ;".to_owned());
+        assert_eq!(asked, "SELECT current_setting('server_version') AS server_version");
+        for same in ["show timezone", "show server_version x", "select server_version", "show"] {
+            assert_eq!(plannable(same.to_owned()), same);
+        }
+    }
 
     #[test]
     fn numbers_of_computed_columns_are_these_columns() {

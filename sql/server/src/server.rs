@@ -9,7 +9,7 @@ use datafusion::common::config::Dialect;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
-use datafusion::logical_expr::{ColumnarValue, Volatility, create_udf};
+use datafusion::logical_expr::{ColumnarValue, ScalarUDF, Volatility, create_udf};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion_postgres::datafusion_pg_catalog::pg_catalog::context::EmptyContextProvider;
 use datafusion_postgres::datafusion_pg_catalog::pg_catalog::setup_pg_catalog;
@@ -27,8 +27,10 @@ use crate::aggregate::PushAggregates;
 use crate::auth::{Startup, Users};
 use crate::catalog::{Catalog, Provider};
 use crate::copy_in::CopyMessages;
+use crate::current_setting::CurrentSetting;
 use crate::distinct;
 use crate::error::with_state;
+use crate::information_schema;
 use crate::join_order::Planner;
 use crate::pg_catalog;
 use crate::progress::NoteScans;
@@ -69,7 +71,7 @@ pub struct Settings {
 ///
 /// # Errors
 /// DataFusion refuses a setting.
-pub fn context(
+pub async fn context(
     catalog: &Arc<Catalog>,
     sessions: &Arc<Sessions>,
     settings: &Settings,
@@ -77,7 +79,8 @@ pub fn context(
     let mut config = SessionConfig::new()
         .with_create_default_catalog_and_schema(false)
         .with_default_catalog_and_schema(DATABASE, "public")
-        .with_information_schema(true)
+        // As PostgreSQL has it, not as DataFusion.
+        .with_information_schema(false)
         .with_target_partitions(settings.scan_concurrency);
     let options = config.options_mut();
     options.sql_parser.dialect = Dialect::PostgreSQL;
@@ -107,6 +110,7 @@ pub fn context(
     context.register_catalog(DATABASE, Arc::new(Provider(Arc::clone(catalog))));
     setup_pg_catalog(&context, DATABASE, EmptyContextProvider).map_err(|e| anyhow::anyhow!("pg_catalog: {e}"))?;
     pg_catalog::lay_over(&context, catalog, sessions)?;
+    information_schema::lay_over(&context, catalog).await?;
     let version = create_udf(
         "version",
         vec![],
@@ -118,6 +122,7 @@ pub fn context(
         }),
     );
     context.register_udf(version);
+    context.register_udf(ScalarUDF::new_from_impl(CurrentSetting::new()));
     context.register_udaf(distinct::approx_distinct());
     // Clients ask whether a type of an extension is there. There are no extensions.
     let none = Arc::new(|_: &[ColumnarValue]| Ok(ColumnarValue::Scalar(ScalarValue::Int32(None))));
@@ -181,7 +186,7 @@ pub async fn serve(
     runner: Runner,
 ) -> anyhow::Result<()> {
     let sessions = Sessions::new();
-    let context = Arc::new(context(&catalog, &sessions, &settings)?);
+    let context = Arc::new(context(&catalog, &sessions, &settings).await?);
     let shared = Arc::new(Shared::new(catalog, context, runner));
     let room = Arc::new(Semaphore::new(settings.connections));
     loop {
