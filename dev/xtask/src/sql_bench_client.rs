@@ -39,7 +39,7 @@ pub fn compare(zookeeper: &str, server: u32, dir: &Path, in_files: &[Pushed]) ->
         let log = dir.join(format!("bench-client-{word}.out"));
         let ended = run::logged(java.arg(zookeeper).args(["events", "0", word, &times]), &log, LIMIT)?;
         if !ended.well {
-            bail!("ClientSideAnswers {word} failed: {}", ended.output);
+            bail!("ClientSideAnswers {word} failed; see {}: {}", log.display(), ended.output);
         }
         let of_server = run::cpu_time(server).context("a server that runs")?.saturating_sub(before);
         let of_server = of_server.as_secs_f64() * 1000.0 / (2 * TIMES) as f64;
@@ -52,7 +52,7 @@ pub fn compare(zookeeper: &str, server: u32, dir: &Path, in_files: &[Pushed]) ->
             warm.push((ms, cores + of_server));
         }
         let Some(mut warm) = warm.get(TIMES..).map(<[(f64, f64)]>::to_vec).filter(|warm| warm.len() == TIMES) else {
-            bail!("ClientSideAnswers {word} gave {} answers", warm.len());
+            bail!("ClientSideAnswers {word} printed {} answers of {times}; see {}", warm.len(), log.display());
         };
         warm.sort_by(|a, b| a.0.total_cmp(&b.0));
         let (ms, cores) = warm[TIMES / 2];
